@@ -8,7 +8,7 @@ from mcplan.certificate.independent import configuration_difference, integrate
 from mcplan.certificate.recomputed_run import RecomputedRun
 from mcplan.certificate.report import Check, at_most
 from mcplan.errors import RunError
-from mcplan.record.records import FORCES, recorded_units
+from mcplan.record.records import EFFORT_UNITS, recorded_units
 from mcplan.settings.simulation import SimulationSettings
 
 
@@ -116,7 +116,7 @@ def _equation_of_motion(evidence: RecomputedRun) -> Check:
 
 def force_units(evidence: RecomputedRun) -> list[str]:
     """Return the units of the rows of the equation of motion, (6+n,)."""
-    return [*["N"] * 3, *["N m"] * 3, *(FORCES[unit] for unit in recorded_units(evidence.record.robot))]
+    return [*["N"] * 3, *["N m"] * 3, *(EFFORT_UNITS[unit] for unit in recorded_units(evidence.record.robot))]
 
 
 def equation_residual(evidence: RecomputedRun) -> np.ndarray:
@@ -161,7 +161,7 @@ def _limits(evidence: RecomputedRun) -> Iterator[Check]:
     run, robot, tolerances = evidence.run, evidence.record.robot, evidence.tolerances
     units = recorded_units(robot)
     for name, values, limit, tolerance, joint_units in (
-        ("torque", run.tau, robot.limit("torque"), tolerances.torque, [FORCES[unit] for unit in units]),
+        ("torque", run.tau, robot.limit("torque"), tolerances.torque, [EFFORT_UNITS[unit] for unit in units]),
         ("velocity", run.v[:, 6:], robot.limit("velocity"), tolerances.velocity, [f"{unit}/s" for unit in units]),
     ):
         if not np.isfinite(limit).any():

@@ -25,7 +25,7 @@ from mcplan.certificate.tolerances import (
 )
 from mcplan.certificate.transition_balance import cone_edges, missing_wrench
 from mcplan.planning.plan import Plan
-from mcplan.record.records import FORCES, ContactRecord, PlanRecord, RobotRecord, recorded_units, unit_of_all
+from mcplan.record.records import EFFORT_UNITS, ContactRecord, PlanRecord, RobotRecord, recorded_units, unit_of_all
 from mcplan.robot.anatomy import HRP2_MASS_KG
 from mcplan.robot.patch import MOUNT
 from mcplan.scene.contact import Contact
@@ -236,7 +236,7 @@ def _stance(robot: RobotRecord, plan: PlanRecord, k: int) -> Iterator[tuple[str,
     if stance.tau and np.isfinite(limit).any():
         ratio = np.abs(np.array(stance.tau)) / np.where(limit > 0, limit, np.finfo(float).tiny)
         i = int(np.argmax(ratio))
-        unit = FORCES[recorded_units(robot)[i]]
+        unit = EFFORT_UNITS[recorded_units(robot)[i]]
         text = f"torque of {robot.coordinates[i]} is {stance.tau[i]:.6g} {unit}, limit {limit[i]:g}"
         yield "torque", float(ratio[i]), 1 + PLAN_FORCE / limit[i], text
     if len(robot.coordinates):

@@ -1,8 +1,8 @@
-"""YAML builder: text to plain values with their lines, within limits on depth, aliases and expanded size.
+"""YAML builder: from text to plain values with their lines, within limits on depth, aliases and expanded size.
 
-It uses PyYAML's event stream, not its node tree: events carry marks and need no recursion, and an alias bomb can be
-refused before it is expanded (files may be hostile). Plain scalars follow the core schema of YAML 1.2: ``1e3`` is a
-number, ``on`` and ``yes`` are text.
+It uses PyYAML's event stream instead of its node tree: events have line numbers and need no recursion, and a file whose
+aliases expand to a huge value is an error before it is expanded (files may be hostile). Plain scalars follow the core
+schema of YAML 1.2: ``1e3`` is a number, ``on`` and ``yes`` are text.
 """
 
 import math
@@ -14,37 +14,37 @@ from typing import Any
 import numpy as np
 import yaml
 
-_INT = re.compile(r"[-+]?[0-9]+")
-_OCTAL = re.compile(r"0o[0-7]+")
-_HEX = re.compile(r"0x[0-9a-fA-F]+")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
-_WORDS: dict[str, bool | None] = {
+_INTEGER_PATTERN = re.compile(r"[-+]?[0-9]+")
+_OCTAL_PATTERN = re.compile(r"0o[0-7]+")
+_HEX_PATTERN = re.compile(r"0x[0-9a-fA-F]+")
+_FLOAT_PATTERN = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_NOT_FINITE_PATTERN = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_CONSTANTS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 
-_LONGEST_INT = 300  # digits; longer integers exceed a double
-_LARGEST_INT = 2**1023  # the largest power of two that is a double
+_MAX_INTEGER_DIGITS = 300  # digits; longer integers exceed a double
+_MAX_INTEGER = 2**1023  # the largest power of two that is a double
 
 
 def plain_scalar(text: str) -> str | int | float | bool | None:
     """Return the value of an unquoted scalar.
 
-    ``.inf`` and ``.nan`` give the float; numbers beyond the range of a double give an infinity. The caller decides
-    whether they are acceptable.
+    ``.inf`` and ``.nan`` become floats, and numbers beyond the range of a double infinite floats. The caller decides
+    whether these are allowed.
     """
-    if text in _WORDS:
-        return _WORDS[text]
-    if _INT.fullmatch(text):
-        return int(text) if len(text) <= _LONGEST_INT else float(text)
-    if _FLOAT.fullmatch(text):
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if _INTEGER_PATTERN.fullmatch(text):
+        return int(text) if len(text) <= _MAX_INTEGER_DIGITS else float(text)
+    if _FLOAT_PATTERN.fullmatch(text):
         return float(text)
-    if _HEX.fullmatch(text) or _OCTAL.fullmatch(text):
-        value = int(text, 0) if len(text) <= _LONGEST_INT else _LARGEST_INT
-        return value if value < _LARGEST_INT else float("inf")
-    if _NOT_FINITE.fullmatch(text):
+    if _HEX_PATTERN.fullmatch(text) or _OCTAL_PATTERN.fullmatch(text):
+        value = int(text, 0) if len(text) <= _MAX_INTEGER_DIGITS else _MAX_INTEGER
+        return value if value < _MAX_INTEGER else float("inf")
+    if _NOT_FINITE_PATTERN.fullmatch(text):
         return float(text.replace(".", ""))
     return text
 
@@ -52,8 +52,10 @@ def plain_scalar(text: str) -> str | int | float | bool | None:
 MAX_DEPTH = 32
 MAX_ALIASES = 200
 MAX_VALUES = 1_000_000
+"""Maximum depth of nested collections, number of aliases, and number of values with aliases expanded."""
+
 CHARACTERS_PER_VALUE = 32
-"""Characters of a text that count as one value: aliases also multiply text."""
+"""Number of characters of a text that count as one value, because aliases also multiply text."""
 COUNT_NOTE = f" ({CHARACTERS_PER_VALUE} characters of a text count as one)"
 
 _PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -61,7 +63,7 @@ _TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool",
 
 
 class YamlError(Exception):
-    """Unrecoverable YAML error: line from 1 (or None) and message."""
+    """Unrecoverable YAML error: line, counted from 1, or None, and message."""
 
     def __init__(self, line: int | None, message: str):
         super().__init__(message)
@@ -71,9 +73,9 @@ class YamlError(Exception):
 
 @dataclass
 class Mark:
-    """Position of a value in the file: its line (None: an override), and the marks of its children.
+    """Position of a value in the file: its line (None for an override), and the marks of its children.
 
-    ``index`` is an item's index in the file's list, if it differs: groups expand to several items.
+    ``index`` is the index of an item in the file's list if it differs, because groups expand to several items.
     """
 
     line: int | None
@@ -81,7 +83,7 @@ class Mark:
     index: int | None = None
 
     def child(self, step: str | int) -> "Mark":
-        """Return the mark of a child; if unknown, a mark with the parent's line."""
+        """Return the mark of a child; if it has none, a mark with the line of this value."""
         try:
             return self.children[step]  # type: ignore[index, call-overload]
         except (KeyError, IndexError, TypeError):
@@ -90,7 +92,7 @@ class Mark:
 
 @dataclass
 class _OpenCollection:
-    """An open collection on the stack."""
+    """A mapping or sequence that is being read, with its size and depth so far, and its current key."""
 
     value: dict[str, Any] | list[Any]
     mark: Mark
@@ -99,11 +101,18 @@ class _OpenCollection:
     depth: int = 1
     key: str | None = None
     key_line: int = 0
-    skip: bool = False
+    is_repeated_key: bool = False
 
 
 class Builder:
-    """Build ``data``, ``mark`` and the recoverable ``problems`` (key path, line, message) of one text."""
+    """Builder of one YAML text.
+
+    Attributes
+    ----------
+    data : the value.
+    mark : its lines.
+    problems : key path, line and message of each recoverable problem.
+    """
 
     def __init__(self, text: str):
         self.data: Any = None
@@ -123,8 +132,8 @@ class Builder:
         except yaml.MarkedYAMLError as error:
             mark, start = error.problem_mark or error.context_mark, error.context_mark
             line = min(mark.line + 1, max(1, len(text.splitlines()))) if mark else None
-            since = f" (begun in line {start.line + 1})" if start and start.line + 1 != line else ""
-            parts = [part for part in (f"{error.context or ''}{since}", error.problem) if part]
+            position_text = f" (begun in line {start.line + 1})" if start and start.line + 1 != line else ""
+            parts = [part for part in (f"{error.context or ''}{position_text}", error.problem) if part]
             raise YamlError(line, "not valid YAML: " + ", ".join(parts)) from None
         except yaml.reader.ReaderError as error:
             line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else None
@@ -154,13 +163,20 @@ class Builder:
                 raise YamlError(line, f"nested deeper than {MAX_DEPTH} levels")
             if self._expects_key():
                 raise YamlError(line, "a key must be a word, not a list or a mapping")
-            mapping = isinstance(event, yaml.MappingStartEvent)
-            self._stack.append(_OpenCollection({} if mapping else [], Mark(line, {} if mapping else []), event.anchor))
+            is_mapping = isinstance(event, yaml.MappingStartEvent)
+            self._stack.append(
+                _OpenCollection({} if is_mapping else [], Mark(line, {} if is_mapping else []), event.anchor)
+            )
         elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
-            done = self._stack.pop()
-            if done.anchor:
-                self._anchors[done.anchor] = (done.value, done.mark, done.size, done.depth)
-            self._add_value(done.value, done.mark, done.size, done.depth)
+            collection = self._stack.pop()
+            if collection.anchor:
+                self._anchors[collection.anchor] = (
+                    collection.value,
+                    collection.mark,
+                    collection.size,
+                    collection.depth,
+                )
+            self._add_value(collection.value, collection.mark, collection.size, collection.depth)
 
     def _scalar(self, event: Any, line: int) -> None:
         self._check_tag(event.tag, line)
@@ -168,13 +184,15 @@ class Builder:
             top = self._stack[-1]
             top.key, top.key_line = event.value, line
             top.size += len(event.value) // CHARACTERS_PER_VALUE
-            top.skip = event.value in top.value
-            if top.skip:
-                first = top.mark.children[event.value].line  # type: ignore[index, call-overload, union-attr]
-                self.problems.append(((*self._path(), event.value), line, f"key given twice, first in line {first}"))
+            top.is_repeated_key = event.value in top.value
+            if top.is_repeated_key:
+                first_line = top.mark.children[event.value].line  # type: ignore[index, call-overload, union-attr]
+                self.problems.append(
+                    ((*self._path(), event.value), line, f"key given twice, first in line {first_line}")
+                )
             return
-        plain = (event.implicit[0] and event.tag is None) or (event.tag or "").endswith((":int", ":float", ":bool"))
-        value = plain_scalar(event.value) if plain else event.value
+        is_plain = (event.implicit[0] and event.tag is None) or (event.tag or "").endswith((":int", ":float", ":bool"))
+        value = plain_scalar(event.value) if is_plain else event.value
         if isinstance(value, float) and not math.isfinite(value):
             self.problems.append((self._path(True), line, f"{event.value} is not a finite number"))
         size = 1 + len(event.value) // CHARACTERS_PER_VALUE
@@ -190,10 +208,10 @@ class Builder:
     def _expects_key(self) -> bool:
         return bool(self._stack) and isinstance(self._stack[-1].value, dict) and self._stack[-1].key is None
 
-    def _path(self, value: bool = False) -> tuple[str | int, ...]:
-        """Key path of the collection on top of the stack, or of its next value."""
+    def _path(self, is_value: bool = False) -> tuple[str | int, ...]:
+        """Return the key path of the collection on top of the stack, or of its next value (``is_value``)."""
         steps: list[str | int] = []
-        for entry in self._stack if value else self._stack[:-1]:
+        for entry in self._stack if is_value else self._stack[:-1]:
             steps.append(len(entry.value) if isinstance(entry.value, list) else entry.key or "")
         return tuple(steps)
 
@@ -212,14 +230,14 @@ class Builder:
         elif top.key is None:
             raise YamlError(mark.line, "a key must be a word, not an alias")
         else:
-            if not top.skip:
+            if not top.is_repeated_key:
                 top.value[top.key] = value
                 top.mark.children[top.key] = Mark(top.key_line, mark.children)  # type: ignore[index, call-overload]
             top.key = None
 
 
 class PlainValueError(ValueError):
-    """A value that cannot be written to YAML: its key path and the reason."""
+    """A value cannot be written to YAML; ``key`` is its key path, ``message`` the reason."""
 
     def __init__(self, key: tuple[str | int, ...], message: str):
         super().__init__(message)
@@ -227,7 +245,7 @@ class PlainValueError(ValueError):
 
 
 def plain_value(value: Any, key: tuple[str | int, ...] = ()) -> Any:
-    """Convert tuples, arrays and NumPy numbers in a value to plain lists and numbers.
+    """Return a value with its tuples, arrays and NumPy numbers converted to plain lists and numbers.
 
     Parameters
     ----------

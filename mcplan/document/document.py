@@ -1,4 +1,4 @@
-"""YAML documents: plain values with line numbers, overrides, validation, and a writer without loss of precision."""
+"""YAML documents: plain values with line numbers, overrides, validation, and a writer that preserves precision."""
 
 import copy
 import json
@@ -11,17 +11,18 @@ from typing import Any, TypeVar
 import pydantic
 
 from mcplan.document.build import Builder, Mark, PlainValueError, YamlError, plain_scalar, plain_value
-from mcplan.document.messages import explain, intended
+from mcplan.document.messages import explain, find_intended_key
 from mcplan.errors import InputError, Problem
 
-WIDTH = 120
+LINE_WIDTH = 120
+"""Width of lines in written files."""
 
-_BARE = re.compile(r"[A-Za-z_./][A-Za-z0-9_./+-]*( [A-Za-z0-9_./+-]+)*")
-# words that YAML 1.1 reads as booleans are quoted
+_PLAIN_TEXT = re.compile(r"[A-Za-z_./][A-Za-z0-9_./+-]*( [A-Za-z0-9_./+-]+)*")
+# written with quotation marks, because parsers of YAML 1.1 read these words as booleans
 _YAML_1_1_BOOLEANS = {"y", "n", "yes", "no", "on", "off"}
 
-_TO_ESCAPE = re.compile(r"[^ !#-\[\]-~]")
-"""Characters to escape between quotation marks; motions are long texts without any."""
+_ESCAPED_CHARACTERS = re.compile(r"[^ !#-\[\]-~]")
+"""Characters that need an escape in quoted text; the long texts of motions have none."""
 
 _SHORT_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
@@ -49,7 +50,7 @@ def inline(value: Any) -> str:
 
 
 def comment(text: str) -> str:
-    """Return a text for a comment: one line, printable characters only."""
+    """Return a text for a comment: in one line, without characters that cannot be printed."""
     return "".join(character for character in " ".join(text.split()) if character.isprintable())
 
 
@@ -66,10 +67,13 @@ def _mapping(data: dict[str, Any], indent: int) -> Iterator[str]:
 
 
 def _value(value: Any, indent: int, column: int, inline: bool = True) -> list[str]:
-    """Return the lines of a value: the first without indentation if it may follow its key, else all indented."""
+    """Return the lines of a value.
+
+    The first line is not indented if it may follow its key, at the given column; otherwise all are indented.
+    """
     if not isinstance(value, (dict, list)) or not value:
         return [_flow(value)]
-    if inline and _flat(value) and (flow := _flow_within(value, WIDTH - column)):
+    if inline and _is_flat(value) and (flow := _flow_within(value, LINE_WIDTH - column)):
         return [flow]
     if isinstance(value, dict):
         return list(_mapping(value, indent)) if indent else list(_mapping(value, 0))
@@ -88,8 +92,8 @@ def _wrapped(items: list[Any], indent: int, column: int) -> list[str]:
     line = "["
     for number, item in enumerate(items):
         word = _flow(item) + ("," if number < len(items) - 1 else "]")
-        start = column if not lines else indent
-        if start + len(line) + 1 + len(word) > WIDTH and line.strip(" ["):
+        indentation = column if not lines else indent
+        if indentation + len(line) + 1 + len(word) > LINE_WIDTH and line.strip(" ["):
             lines.append(line)
             line = " " * indent + word
         else:
@@ -97,10 +101,10 @@ def _wrapped(items: list[Any], indent: int, column: int) -> list[str]:
     return [*lines, line]
 
 
-def _flat(value: Any) -> bool:
-    """Whether a collection reads well in one line: lists in it hold no mappings."""
+def _is_flat(value: Any) -> bool:
+    """Return whether a collection is legible in one line: it has no list of mappings."""
     if isinstance(value, dict):
-        return all(not isinstance(item, list) or _flat(item) for item in value.values())
+        return all(not isinstance(item, list) or _is_flat(item) for item in value.values())
     return not any(isinstance(item, dict) for item in value)
 
 
@@ -117,7 +121,7 @@ def _flow(value: Any) -> str:
 
 
 def _flow_within(value: dict[str, Any] | list[Any], width: int) -> str:
-    """Return a collection in one line, or an empty text if it exceeds ``width``; stops early."""
+    """Return a collection in one line, or an empty text as soon as it exceeds ``width``."""
     is_mapping = isinstance(value, dict)
     words, remaining = [], width
     for key, item in value.items() if isinstance(value, dict) else (("", item) for item in value):
@@ -133,16 +137,16 @@ def _flow_within(value: dict[str, Any] | list[Any], width: int) -> str:
 
 
 def _text(text: str) -> str:
-    plain = _BARE.fullmatch(text) and plain_scalar(text) == text and text.lower() not in _YAML_1_1_BOOLEANS
+    plain = _PLAIN_TEXT.fullmatch(text) and plain_scalar(text) == text and text.lower() not in _YAML_1_1_BOOLEANS
     return text if plain else _quoted(text)
 
 
 def _quoted(text: str) -> str:
-    return f'"{_TO_ESCAPE.sub(_escaped, text)}"'
+    return f'"{_ESCAPED_CHARACTERS.sub(_escaped, text)}"'
 
 
-def _escaped(found: re.Match[str]) -> str:
-    character = found[0]
+def _escaped(match: re.Match[str]) -> str:
+    character = match[0]
     code = ord(character)
     if character in _SHORT_ESCAPES:
         return _SHORT_ESCAPES[character]
@@ -152,17 +156,18 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 MAX_BYTES = 16_000_000
+"""Maximum size of a file."""
 
 TEXT_KEYS = ("name", "description", "robot", "environment.mesh")
-"""Keys whose overrides are not parsed as YAML: a path with `` #`` or ``: `` would need quotation marks."""
+"""Keys whose overrides are not parsed as YAML; otherwise a path with `` #`` or ``: `` would need quotation marks."""
 
-VALUES = "scenario"
-"""Path of documents made from Python values."""
+VALUES_PATH = "scenario"
+"""``path`` of a document of Python values, which has no file."""
 
 Key = tuple[str | int, ...]
 Model = TypeVar("Model", bound=pydantic.BaseModel)
 
-_STEP = re.compile(r"(?:^|\.)([^.\[\]]+)|\[([^\[\]]+)\]")
+_PATH_STEP = re.compile(r"(?:^|\.)([^.\[\]]+)|\[([^\[\]]+)\]")
 
 
 class Document:
@@ -170,10 +175,10 @@ class Document:
 
     Attributes
     ----------
-    path : the file as the user named it.
-    data : plain dicts, lists, text, numbers, booleans and None. Do not modify: aliased parts are shared.
+    path : path of the file as the user gave it.
+    data : plain dicts, lists, text, numbers, booleans and None. Do not modify them: aliased parts are shared.
     problems : recoverable problems of the file (a key given twice, a number that is not finite). ``validate`` reports
-        them with its own.
+        them together with those that it finds.
     mark : lines of the values in the file.
     """
 
@@ -188,26 +193,26 @@ class Document:
     def of_values(cls, values: Mapping[str, Any], error: type[InputError] = InputError) -> "Document":
         """Return a document of Python values; paths in them are relative to the working directory."""
         try:
-            return cls(VALUES, plain_value(values), Mark(None))
+            return cls(VALUES_PATH, plain_value(values), Mark(None))
         except PlainValueError as reason:
-            raise error(Problem(VALUES, None, key_text(reason.key), reason.message)) from None
+            raise error(Problem(VALUES_PATH, None, key_text(reason.key), reason.message)) from None
 
     def text(self) -> str:
-        """Return the text of the file; with overrides, the resulting values without comments."""
+        """Return the text of the file, or, after overrides, the values as YAML without the comments of the file."""
         return dump_document(self.data) if self._source is None else self._source
 
     def line(self, key_path: Key) -> int | None:
-        """Return the line of a value, or of its innermost known parent; None for an override."""
+        """Return the line of a value, or of the nearest parent that is in the file; None for an override."""
         return self._locate(key_path)[0]
 
     def problem(self, key_path: Key, message: str) -> Problem:
-        """Return a problem with the line of a value."""
+        """Return a problem at the line of a value."""
         line, path = self._locate(key_path)
-        place = self.path if line is not None or self.path == VALUES else "override"
-        return Problem(place, line, key_text(path), message)
+        file = self.path if line is not None or self.path == VALUES_PATH else "override"
+        return Problem(file, line, key_text(path), message)
 
     def _locate(self, key_path: Key) -> tuple[int | None, Key]:
-        """Return the line of a value, and its key path in the file."""
+        """Return the line of a value, and its key path in the file, before groups were expanded."""
         mark, path = self.mark, list[str | int]()
         for step in key_path:
             mark = mark.child(step)
@@ -224,7 +229,7 @@ class Document:
     def examine(self, model: type[Model], salvage: bool = False) -> tuple[Model | None, list[Problem]]:
         """Return the instance (None if it could not be built) and all problems in the order of the file.
 
-        With ``salvage``, faulty keys are left out, if possible, so that the rest of the file can be checked further.
+        With ``salvage``, keys with problems are omitted if possible, so that the rest of the file can be checked.
         """
         problems = list(self.problems)
         instance = None
@@ -234,15 +239,15 @@ class Document:
             problems.append(self.problem((), "expected `key: value` lines at the top of the file"))
         else:
             try:
-                # Strict JSON mode: a list may fill a tuple, and an int a float, but text never becomes a number.
+                # strict JSON mode: a list may become a tuple, an int a float, but text never a number
                 instance = model.model_validate_json(json.dumps(self.data), strict=True)
             except pydantic.ValidationError as failure:
-                found = explain(failure, model, self.data)
-                known = {problem.key for problem in problems}
-                explained = [self.problem(key, text) for key, text in found]
-                problems += [problem for problem in explained if problem.key not in known]
+                explained_keys = explain(failure, model, self.data)
+                known_keys = {problem.key for problem in problems}
+                explained = [self.problem(key, text) for key, text in explained_keys]
+                problems += [problem for problem in explained if problem.key not in known_keys]
                 if salvage:
-                    instance = _salvaged(model, self.data, [key for key, _ in found])
+                    instance = _validate_without(model, self.data, [key for key, _ in explained_keys])
         return instance, sort_by_line(problems)
 
     def with_overrides(self, overrides: Mapping[str, Any], error: type[InputError] = InputError) -> "Document":
@@ -252,7 +257,7 @@ class Document:
         ----------
         overrides : new value by path: ``{"simulation.dt": 0.002, "environment.surfaces[0].friction": 0.4}``. An item
             of a list may also be named: ``environment.surfaces[table].friction``. Text is parsed as in the file:
-            ``"0.4"`` is a number, ``"[1, 2]"`` a list; that of ``TEXT_KEYS`` stays text.
+            ``"0.4"`` is a number, ``"[1, 2]"`` a list; values of ``TEXT_KEYS`` remain text.
         """
         data, mark, problems = self.data, self.mark, []
         for path, value in overrides.items():
@@ -267,7 +272,7 @@ class Document:
         return Document(self.path, data, mark, self.problems)
 
     def with_data(self, data: Any, mark: Mark | None = None) -> "Document":
-        """Return the document with other values, at the same lines, or at those of ``mark``."""
+        """Return the document with other values, at the same lines or at those of ``mark``."""
         return Document(self.path, data, self.mark if mark is None else mark, self.problems)
 
 
@@ -278,33 +283,33 @@ def read_document(
 
     Parameters
     ----------
-    path : the file.
-    error : type to raise.
-    collect : store recoverable problems in ``document.problems`` instead of raising them.
+    path : path of the file.
+    error : type of exceptions.
+    collect : whether to store recoverable problems in ``document.problems`` instead of raising them.
     """
     name = os.fspath(path)
     try:
         with open(name, "rb") as stream:
-            raw = stream.read(MAX_BYTES + 1)
+            content = stream.read(MAX_BYTES + 1)
     except OSError as reason:
         raise error(Problem(name, None, "", f"cannot be read: {(reason.strerror or str(reason)).lower()}")) from None
     except ValueError as reason:  # a null byte in the name
         raise error(Problem(repr(name), None, "", f"cannot be read: {reason}")) from None
-    if len(raw) > MAX_BYTES:
+    if len(content) > MAX_BYTES:
         raise error(Problem(name, None, "", f"larger than {MAX_BYTES // 1_000_000} MB"))
     try:
-        text = raw.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as reason:
-        line = raw.count(b"\n", 0, reason.start) + 1
-        raise error(Problem(name, line, "", f"byte 0x{raw[reason.start]:02x} is not UTF-8 text")) from None
+        line = content.count(b"\n", 0, reason.start) + 1
+        raise error(Problem(name, line, "", f"byte 0x{content[reason.start]:02x} is not UTF-8 text")) from None
     try:
-        built = Builder(text)
+        builder = Builder(text)
     except YamlError as reason:
         raise error(Problem(name, reason.line, "", reason.message)) from None
-    problems = [Problem(name, line, key_text(key), message) for key, line, message in built.problems]
+    problems = [Problem(name, line, key_text(key), message) for key, line, message in builder.problems]
     if problems and not collect:
         raise error(*problems)
-    return Document(name, built.data, built.mark, problems, text)
+    return Document(name, builder.data, builder.mark, problems, text)
 
 
 def key_text(key_path: Key) -> str:
@@ -314,15 +319,15 @@ def key_text(key_path: Key) -> str:
 
 
 def sort_by_line(problems: Sequence[Problem]) -> list[Problem]:
-    """Sort by line, overrides last, each problem once."""
+    """Return the problems in the order of their lines, without duplicates; those of overrides are last."""
     unique = list(dict.fromkeys(problems))
     return sorted(unique, key=lambda p: (p.file == "override", p.line or 0))
 
 
-def _salvaged(model: type[Model], data: Any, invalid_keys: Sequence[Key]) -> Model | None:
-    """Return the instance of the data with misspelt keys corrected and other faulty keys left out.
+def _validate_without(model: type[Model], data: Any, invalid_keys: Sequence[Key]) -> Model | None:
+    """Return the instance of the data with misspelt keys corrected and other invalid keys omitted.
 
-    A corrected key may hold a wrong value, hence several rounds.
+    Several rounds are needed, because a corrected key may have an invalid value.
     """
     data = copy.deepcopy(data)
     for _ in range(3):
@@ -330,11 +335,11 @@ def _salvaged(model: type[Model], data: Any, invalid_keys: Sequence[Key]) -> Mod
             inner: Any = data
             for step in key[:-1]:
                 inner = inner.get(step) if isinstance(inner, dict) else inner[int(step)]
-            if key and isinstance(inner, dict):  # list items stay: removal would shift the others
-                meant = intended(model, data, key)
+            if key and isinstance(inner, dict):  # items of lists are kept, because removal would shift the others
+                intended_key = find_intended_key(model, data, key)
                 value = inner.pop(key[-1], None)
-                if meant is not None:
-                    inner[meant] = value
+                if intended_key is not None:
+                    inner[intended_key] = value
         try:
             return model.model_validate_json(json.dumps(data), strict=True)
         except pydantic.ValidationError as failure:
@@ -344,7 +349,7 @@ def _salvaged(model: type[Model], data: Any, invalid_keys: Sequence[Key]) -> Mod
 
 def _steps(path: str) -> list[str]:
     steps, end = [], 0
-    for match in _STEP.finditer(path):
+    for match in _PATH_STEP.finditer(path):
         if match.start() != end:
             break
         steps.append(match[1] if match[1] is not None else f"[{match[2]}]")
@@ -355,24 +360,24 @@ def _steps(path: str) -> list[str]:
 
 
 def _replaced(data: Any, mark: Mark, steps: list[str], value: Any) -> tuple[Any, Mark]:
-    """Replace a value; copy only along the path, so that the original document is unchanged."""
+    """Return data and mark with the value at a path replaced; only the path is copied, the original is unchanged."""
     if not steps:
         return value, Mark(None)
-    step, rest = steps[0], steps[1:]
+    step, remaining_steps = steps[0], steps[1:]
     if step.startswith("["):
         if not isinstance(data, list):
             raise ValueError(f"there is no list at {step}")
         index = _index(data, step[1:-1])
         children = mark.children if isinstance(mark.children, list) else [Mark(None) for _ in data]
-        item, item_mark = _replaced(data[index], children[index], rest, value)
+        item, item_mark = _replaced(data[index], children[index], remaining_steps, value)
         return [*data[:index], item, *data[index + 1 :]], Mark(
             mark.line, [*children[:index], item_mark, *children[index + 1 :]]
         )
     if data is not None and not isinstance(data, dict):
         raise ValueError(f"`{step}` would be a key inside {_kind(data)}")
-    old, old_marks = data or {}, mark.children if isinstance(mark.children, dict) else {}
-    item, item_mark = _replaced(old.get(step), old_marks.get(step, Mark(None)), rest, value)
-    return {**old, step: item}, Mark(mark.line, {**old_marks, step: item_mark})
+    old_values, old_marks = data or {}, mark.children if isinstance(mark.children, dict) else {}
+    item, item_mark = _replaced(old_values.get(step), old_marks.get(step, Mark(None)), remaining_steps, value)
+    return {**old_values, step: item}, Mark(mark.line, {**old_marks, step: item_mark})
 
 
 def _index(items: list[Any], text: str) -> int:
@@ -388,18 +393,18 @@ def _index(items: list[Any], text: str) -> int:
 
 
 def _override(value: Any, text: bool) -> Any:
-    """Parse the value of an override; for a key that holds text, quotation marks are optional."""
+    """Return the parsed value of an override; for a key with a text, quotation marks are optional."""
     if not isinstance(value, str):
         return plain_value(value)
     if text and value[:1] not in ("'", '"'):
         return value
     try:
-        built = Builder(value)
+        builder = Builder(value)
     except YamlError as reason:
         raise ValueError(reason.message) from None
-    if built.problems:
-        raise ValueError(built.problems[0][2])
-    return built.data
+    if builder.problems:
+        raise ValueError(builder.problems[0][2])
+    return builder.data
 
 
 def _kind(value: Any) -> str:

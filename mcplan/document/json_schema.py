@@ -11,12 +11,15 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 EXPRESSION = {"type": "string", "pattern": "^="}
-"""Expression in place of a number, see `mcplan.scenario.expression`."""
+"""Schema of an expression in place of a number (`mcplan.scenario.expression`)."""
 
 
 @cache
 def field_docs(model: type[BaseModel]) -> dict[str, str]:
-    """Return the docstring below each field of a model in its source; one may describe several fields above it."""
+    """Return the docstrings below the fields of a model in its source, by field.
+
+    One docstring may describe several fields above it.
+    """
     docs: dict[str, str] = {}
     for owner in reversed([c for c in model.__mro__ if issubclass(c, BaseModel) and c is not BaseModel]):
         tree = ast.parse(inspect.getsource(sys.modules[owner.__module__]))
@@ -49,21 +52,25 @@ class _Generator(GenerateJsonSchema):
                 del key["default"]
             if text := field_docs(model).get(name):
                 key["description"] = text
-        for part in (result, *result["properties"].values()):
-            if text := part.get("description"):
-                part["description"] = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text).replace("``", "`")  # no links
+        for description_owner in (result, *result["properties"].values()):
+            if text := description_owner.get("description"):
+                description_owner["description"] = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text).replace(
+                    "``", "`"
+                )  # no links
         return result
 
     def dict_schema(self, schema: Any) -> JsonSchemaValue:
         result = super().dict_schema(schema)
-        if result.get("additionalProperties") is True:  # older versions of pydantic leave it out
+        if result.get("additionalProperties") is True:  # older versions of pydantic omit it
             del result["additionalProperties"]
         return result
 
     def tuple_schema(self, schema: Any) -> JsonSchemaValue:
         result = super().tuple_schema(schema)
         first, *others = result.get("prefixItems", [None])
-        if first is not None and all(other == first for other in others):  # editors know `items` best
+        if first is not None and all(
+            other == first for other in others
+        ):  # editors support `items` better than `prefixItems`
             result["items"] = first
             del result["prefixItems"]
         return result
@@ -84,7 +91,7 @@ def json_schema(model: type[BaseModel], title: str, expressions: bool = False) -
 
     Parameters
     ----------
-    title : of the format.
+    title : title of the file format.
     expressions : whether a text such as ``=2*riser`` is allowed in place of a number.
     """
     generator = _WithExpressions if expressions else _Generator

@@ -10,7 +10,7 @@ import pydantic
 from mcplan.errors import either
 from mcplan.util.spelling import closest_name, did_you_mean, did_you_mean_or_all
 
-_EXPECTED = {
+_EXPECTATIONS = {
     "float_type": "a number",
     "float_parsing": "a number",
     "int_type": "a whole number",
@@ -24,6 +24,8 @@ _EXPECTED = {
     "dict_type": "a mapping {key: value}",
     "finite_number": "a finite number",
 }
+"""Expected values by the type of pydantic's error."""
+
 _BOUNDS = {
     "greater_than": ("gt", ">"),
     "greater_than_equal": ("ge", ">="),
@@ -31,71 +33,74 @@ _BOUNDS = {
     "less_than_equal": ("le", "<="),
     "multiple_of": ("multiple_of", "that is a multiple of"),
 }
+"""By the type of pydantic's error: name of the bound in its context, and the operator in messages."""
 
 
 def explain(
     failure: pydantic.ValidationError, model: type[pydantic.BaseModel], data: Any
 ) -> list[tuple[tuple[str | int, ...], str]]:
-    """Return (key path, message) of each failure.
+    """Return key path and message of each failure.
 
-    For a union pydantic reports an error of each member. Their plain expectations become one message; they are left out
-    if another message is more specific for the same key or a part of it.
+    For a union pydantic reports an error of each member. Those that only state what is expected become one message,
+    which is omitted if there is a more specific one for the same key or a key within it.
     """
     expectations: dict[tuple[str | int, ...], list[str]] = {}
     messages: list[tuple[tuple[str | int, ...], str]] = []
     short_lists: dict[tuple[str | int, ...], int] = {}
     errors = [(error, _key_path(error["loc"], data, error["type"])) for error in failure.errors(include_url=False)]
     unknown = [key for error, key in errors if error["type"] == "extra_forbidden"]
-    misspelt = {(*key[:-1], intended(model, data, key)) for key in unknown}
+    misspelt = {(*key[:-1], find_intended_key(model, data, key)) for key in unknown}
     for error, key in errors:
-        if error["type"] == "missing" and key in misspelt:  # present under a misspelt name, which is reported
+        if error["type"] == "missing" and key in misspelt:  # the key is present, misspelt, which is reported
             continue
-        if error["type"] == "missing" and isinstance(key[-1], int):  # the end of a list of fixed length
-            missing = key[-1]
+        if error["type"] == "missing" and isinstance(key[-1], int):  # a list of fixed length is too short
+            item_index = key[-1]
             key = key[:-1]
             if key not in short_lists:
                 messages.append((key, ""))
-            short_lists[key] = missing + 1
+            short_lists[key] = item_index + 1
             continue
-        expected = _mapping(model, key) if error["type"].startswith("model_") else _expectation(error)
-        if expected:
-            expectations.setdefault(key, []).append(expected)
+        expectation = _mapping_expectation(model, key) if error["type"].startswith("model_") else _expectation(error)
+        if expectation:
+            expectations.setdefault(key, []).append(expectation)
             if len(expectations[key]) == 1:
                 messages.append((key, ""))
         else:
             messages.append((key, _message(error, key, model, data)))
     for key, count in short_lists.items():
         expectations.setdefault(key, []).append(f"{count} items")
-    explained = [key for key, text in messages if text]
-    places = explained + list(expectations)
-    inner = {place[:depth] for place in places for depth in range(len(place))}
-    messages = [(key, text) for key, text in messages if text or (key not in inner and key not in explained)]
+    keys_with_message = [key for key, text in messages if text]
+    all_keys = keys_with_message + list(expectations)
+    parent_keys = {key[:depth] for key in all_keys for depth in range(len(key))}
+    messages = [
+        (key, text) for key, text in messages if text or (key not in parent_keys and key not in keys_with_message)
+    ]
     return [
         (key, text or f"expected {' or '.join(dict.fromkeys(expectations[key]))}, got {_format(_value(data, key))}")
         for key, text in messages
     ]
 
 
-def intended(model: type[pydantic.BaseModel], data: Any, key: tuple[str | int, ...]) -> str | None:
-    """Return the known key most similar to an unknown one; None for a known key, or without a similar one."""
+def find_intended_key(model: type[pydantic.BaseModel], data: Any, key: tuple[str | int, ...]) -> str | None:
+    """Return the known key most similar to an unknown one; None if the key is known, or no known one is similar."""
     if str(key[-1]) in _known_keys(model, key[:-1]):
         return None
     return closest_name(str(key[-1]), _candidate_keys(model, data, key))
 
 
 def _candidate_keys(model: type[pydantic.BaseModel], data: Any, key: tuple[str | int, ...]) -> list[str]:
-    """Return the candidates for an unknown key: known keys that are not present."""
+    """Return the candidates for a misspelt key: known keys that are not present."""
     return sorted(_known_keys(model, key[:-1]) - set(_value(data, key[:-1]) or {}))
 
 
 def _expectation(error: Any) -> str:
-    """Return the expected value, for errors without further information."""
+    """Return what is expected in place of a wrong value; empty for errors with their own message."""
     kind, context = error["type"], error.get("ctx", {})
-    if kind in _EXPECTED:
-        return _EXPECTED[kind]
+    if kind in _EXPECTATIONS:
+        return _EXPECTATIONS[kind]
     if kind in _BOUNDS:
-        name, words = _BOUNDS[kind]
-        return f"a number {words} {context[name]:g}"
+        name, operator = _BOUNDS[kind]
+        return f"a number {operator} {context[name]:g}"
     if kind in ("too_short", "too_long"):
         too_short = kind == "too_short"
         count = context["min_length" if too_short else "max_length"]
@@ -103,8 +108,8 @@ def _expectation(error: Any) -> str:
     return ""
 
 
-def _mapping(model: type[pydantic.BaseModel], key: tuple[str | int, ...]) -> str:
-    """Return the expectation of a mapping, with its first keys."""
+def _mapping_expectation(model: type[pydantic.BaseModel], key: tuple[str | int, ...]) -> str:
+    """Return the text for an expected mapping, with its first keys."""
     keys = list(_known_keys(model, key))
     return "a mapping {" + ", ".join([f"{name}: ..." for name in keys[:3]] + ["..."] * (len(keys) > 3)) + "}"
 
@@ -114,12 +119,14 @@ def _message(error: Any, key: tuple[str | int, ...], model: type[pydantic.BaseMo
     if kind == "missing":
         return "missing; this key is required"
     if kind == "extra_forbidden":
-        absent, known = _candidate_keys(model, data, key), _known_keys(model, key[:-1])
+        absent_keys, known_keys = _candidate_keys(model, data, key), _known_keys(model, key[:-1])
         word = str(key[-1])
-        nearer = closest_name(word, absent) or not closest_name(word, known)
+        suggest_absent = closest_name(word, absent_keys) or not closest_name(word, known_keys)
         if nested := _nested_key(model, key):
             return f"unknown key; did you mean `{nested}`?"
-        return "unknown key" + did_you_mean_or_all(word, sorted(absent if absent and nearer else known))
+        return "unknown key" + did_you_mean_or_all(
+            word, sorted(absent_keys if absent_keys and suggest_absent else known_keys)
+        )
     if kind == "literal_error":
         value = _value(data, key)
         options = [option.strip(" '") for option in context["expected"].replace(" or ", ", ").split(",")]
@@ -131,17 +138,17 @@ def _message(error: Any, key: tuple[str | int, ...], model: type[pydantic.BaseMo
 
 
 def _nested_key(model: type[pydantic.BaseModel], key: tuple[str | int, ...]) -> str | None:
-    """Return the nested key that an unknown key resembles, as ``gains.com_kp`` for ``com_kp``.
+    """Return the nested key that an unknown key resembles, such as ``gains.com_kp`` for ``com_kp``.
 
-    None if a key of the same level is more similar.
+    The result is None if a key of the same level is more similar.
     """
     neighbours = _known_keys(model, key[:-1])
     spellings: dict[str, str] = {}
     for group in neighbours:
         for inner in _known_keys(model, (*key[:-1], group)):
             spellings |= dict.fromkeys((inner, f"{inner}_{group}", f"{group}_{inner}"), f"{group}.{inner}")
-    near = closest_name(str(key[-1]), [*neighbours, *spellings], cutoff=0.7)
-    return None if not near or near in neighbours else spellings[near]
+    closest_key = closest_name(str(key[-1]), [*neighbours, *spellings], cutoff=0.7)
+    return None if not closest_key or closest_key in neighbours else spellings[closest_key]
 
 
 def _format(value: Any) -> str:
@@ -159,12 +166,12 @@ def _format(value: Any) -> str:
 
 
 def _key_path(loc: tuple[str | int, ...], data: Any, kind: str) -> tuple[str | int, ...]:
-    """Remove pydantic's labels of union members from a location; keep the keys of the file."""
+    """Return a location of pydantic without its labels of union members: the key path in the file."""
     path: list[str | int] = []
     for number, step in enumerate(loc):
-        inside = isinstance(data, dict) and step in data
-        inside = inside or (isinstance(data, list) and isinstance(step, int) and step < len(data))
-        if inside:
+        is_in_data = isinstance(data, dict) and step in data
+        is_in_data = is_in_data or (isinstance(data, list) and isinstance(step, int) and step < len(data))
+        if is_in_data:
             data = data[step]
         elif not (number == len(loc) - 1 and kind in ("missing", "extra_forbidden")):
             continue
@@ -184,7 +191,7 @@ def _value(data: Any, key: tuple[str | int, ...]) -> Any:
 def _known_keys(model: Any, key: tuple[str | int, ...]) -> KeysView[str]:
     annotations = [model]
     for step in key:
-        annotations = [inner for annotation in annotations for inner in _inside(annotation, step)]
+        annotations = [inner for annotation in annotations for inner in _annotations_at(annotation, step)]
     known: dict[str, None] = {}
     for member in (m for annotation in annotations for m in _members(annotation)):
         if isinstance(member, type) and issubclass(member, pydantic.BaseModel):
@@ -192,7 +199,7 @@ def _known_keys(model: Any, key: tuple[str | int, ...]) -> KeysView[str]:
     return known.keys()
 
 
-def _inside(annotation: Any, step: str | int) -> Iterator[Any]:
+def _annotations_at(annotation: Any, step: str | int) -> Iterator[Any]:
     for member in _members(annotation):
         if isinstance(member, type) and issubclass(member, pydantic.BaseModel):
             for name, field in member.model_fields.items():

@@ -23,7 +23,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
 from mcplan.record.run import Run
-from mcplan.robot.rerooted import BASE, BEHIND
+from mcplan.robot.rerooted import AUXILIARY_PREFIX, BASE_LINK
 from mcplan.util.files import atomic_write, write_text
 
 RATE = 50.0
@@ -68,7 +68,7 @@ class ReferenceMotion:
         robot, q, v = run.robot, np.ascontiguousarray(run.q[rows]), run.v[rows]
         base, joints = robot.description.root, robot.description.joints
         root = robot.description.urdf_root or base
-        added = set() if base == root else {BASE, *(BEHIND + name for name in joints)}
+        added = set() if base == root else {BASE_LINK, *(AUXILIARY_PREFIX + name for name in joints)}
         links = [root, *(link for link in robot.link_names if link != root and link not in added)]
         poses, twists = [], []
         for link in links:

@@ -30,13 +30,13 @@ from mcplan.scene.environment import Environment, FreeObject, Obstacle
 from mcplan.scene.resting import resting_contact
 
 MAX_TRIANGLES = 60_000
-"""Maximum number of triangles of all meshes in a run; meshes beyond it are stored as convex hulls."""
+"""Maximum number of triangles of all meshes in a run; meshes that exceed it are stored as convex hulls."""
 
 
 def record_robot(robot: Robot) -> RobotRecord:
-    """Return the record of a robot, with locked and mimic joints resolved; no links are merged."""
+    """Return the record of a robot with its locked and mimic joints resolved; links at fixed joints are not merged."""
     description = robot.description
-    index = {
+    link_index = {
         name: i for i, name in enumerate([description.root, *(n for n in description.links if n != description.root)])
     }
     couplings = _couplings(robot)
@@ -47,8 +47,8 @@ def record_robot(robot: Robot) -> RobotRecord:
             JointRecord(
                 name=joint.name,
                 kind="revolute" if joint.type == "continuous" else joint.type,
-                parent=index[joint.parent],
-                child=index[joint.child],
+                parent=link_index[joint.parent],
+                child=link_index[joint.child],
                 R=np.asarray(joint.R).tolist(),
                 p=np.asarray(joint.p).tolist(),
                 axis=np.asarray(joint.axis).tolist(),
@@ -61,7 +61,7 @@ def record_robot(robot: Robot) -> RobotRecord:
     return RobotRecord(
         name=robot.name,
         digest=robot.digest,
-        links=[record_link(name, description.links[name].inertia) for name in index],
+        links=[record_link(name, description.links[name].inertia) for name in link_index],
         joints=joints,
         coordinates=list(robot.joint_names),
         lower=_finite(limits.lower),
@@ -72,7 +72,7 @@ def record_robot(robot: Robot) -> RobotRecord:
         patches=[
             PatchRecord(
                 name=patch.name,
-                link=index[patch.link],
+                link=link_index[patch.link],
                 kind=patch.kind,
                 polygon=np.asarray(patch.polygon, dtype=float).tolist(),
                 R=np.asarray(patch.R).tolist(),
@@ -81,13 +81,13 @@ def record_robot(robot: Robot) -> RobotRecord:
             )
             for patch in robot.patches.values()
         ],
-        files=_files(robot),
+        files=_read_files(robot),
         meshes=record_meshes(description.meshes),
     )
 
 
 def record_contact(contact: Contact, carrier: FreeObject | None = None) -> ContactRecord:
-    """Return the record of a contact, with the object of its support, if any."""
+    """Return the record of a contact; ``carrier`` is the object that carries its support, None in the environment."""
     return ContactRecord(
         patch=contact.patch,
         support=contact.support,
@@ -122,14 +122,14 @@ def _record_body(thing: FreeObject, environment: Environment) -> BodyRecord:
 
 
 def record_plan(plan: Plan, document: dict[str, Any] | None = None) -> PlanRecord:
-    """Return the record of a resolved plan; ``document`` is the content of its file, for rebuilding."""
+    """Return the record of a plan; ``document`` is the content of its file, from which the plan can be rebuilt."""
     document = _to_json(document or {})
     environment = plan.scenario.environment
-    things = {thing.name: thing for thing in environment.objects}
+    objects = {thing.name: thing for thing in environment.objects}
 
     def carrier(contact: Contact, stance: PlannedStance) -> FreeObject | None:
         name = environment.owners.get(contact.support)
-        return None if name is None else things[name].placed(stance.objects.get(name, things[name].pose))
+        return None if name is None else objects[name].placed(stance.objects.get(name, objects[name].pose))
 
     stances = [
         StanceRecord(
@@ -145,12 +145,12 @@ def record_plan(plan: Plan, document: dict[str, Any] | None = None) -> PlanRecor
         for stance in plan.stances
     ]
     meshes = record_meshes(scene_meshes(environment))
-    bodies = [_record_body(thing, environment) for thing in things.values()]
+    bodies = [_record_body(thing, environment) for thing in objects.values()]
     return PlanRecord(digest=digest(document), document=document, stances=stances, meshes=meshes, bodies=bodies)
 
 
 def record_document(document: dict[str, Any]) -> DocumentRecord:
-    """Convert a document to plain JSON data with its hash."""
+    """Return the record of a document: plain JSON data, and their hash."""
     document = _to_json(document)
     return DocumentRecord(digest=digest(document), document=document)
 
@@ -161,30 +161,30 @@ def digest(document: dict[str, Any]) -> str:
 
 
 def record_meshes(meshes: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, MeshRecord]:
-    """Return the records of meshes (vertices (k,3), faces (m,3)) by name: small ones complete, large ones as hulls.
+    """Return the records of meshes (vertices (k,3), faces (m,3)) by name, the smallest ones complete, others as hulls.
 
     Collision checks use the convex hull of a mesh in any case.
     """
-    recorded, budget = {}, MAX_TRIANGLES
+    recorded, remaining_triangles = {}, MAX_TRIANGLES
     for name, (vertices, faces) in sorted(meshes.items(), key=lambda item: (len(item[1][1]), item[0])):
-        if len(faces) > budget:
+        if len(faces) > remaining_triangles:
             vertices, faces = _hull(vertices, faces)
         else:
-            budget -= len(faces)
+            remaining_triangles -= len(faces)
         recorded[name] = MeshRecord(vertices=np.asarray(vertices).tolist(), faces=np.asarray(faces).tolist())
     return recorded
 
 
 def scene_meshes(environment: Environment) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return the meshes of obstacles and objects by the thing's name, scaled."""
-    things: tuple[Obstacle | FreeObject, ...] = (*environment.obstacles, *environment.objects)
+    """Return the scaled meshes (vertices (k,3), faces (m,3)) of obstacles and objects by name."""
+    bodies: tuple[Obstacle | FreeObject, ...] = (*environment.obstacles, *environment.objects)
     return {
-        thing.name: (thing.shape.vertices, thing.shape.faces) for thing in things if isinstance(thing.shape, MeshShape)
+        thing.name: (thing.shape.vertices, thing.shape.faces) for thing in bodies if isinstance(thing.shape, MeshShape)
     }
 
 
 def _hull(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the convex hull with outward faces; for a flat mesh, the bounding box."""
+    """Return the convex hull of a mesh with outward faces; for a flat mesh, its bounding box."""
     try:
         hull = ConvexHull(vertices)
     except QhullError:
@@ -192,17 +192,17 @@ def _hull(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarr
         extent = np.maximum(high - low, 1e-4)
         corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
         return _hull(low + corners * extent, faces)
-    order = np.full(len(vertices), -1)
-    order[hull.vertices] = np.arange(len(hull.vertices))
+    new_index = np.full(len(vertices), -1)
+    new_index[hull.vertices] = np.arange(len(hull.vertices))
     corners = vertices[hull.simplices]
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    inward = np.einsum("ij,ij->i", normal, hull.equations[:, :3]) < 0.0
-    triangles = np.where(inward[:, None], hull.simplices[:, ::-1], hull.simplices)
-    return vertices[hull.vertices], order[triangles]
+    is_inward = np.einsum("ij,ij->i", normal, hull.equations[:, :3]) < 0.0
+    triangles = np.where(is_inward[:, None], hull.simplices[:, ::-1], hull.simplices)
+    return vertices[hull.vertices], new_index[triangles]
 
 
 def _couplings(robot: Robot) -> dict[str, tuple[int, float, float]]:
-    """Return coordinate (-1: none), multiplier and offset of every joint of the description."""
+    """Return coordinate index (-1: none), multiplier and offset of every joint of the description."""
     joints = robot.description.joints
     coordinate = {name: i for i, name in enumerate(robot.joint_names)}
     locked = dict(robot.locked)
@@ -212,9 +212,9 @@ def _couplings(robot: Robot) -> dict[str, tuple[int, float, float]]:
             return -1, 1.0, float(locked[name])
         joint = joints[name]
         if joint.mimic is not None:
-            leader, multiplier, offset = resolve(joint.mimic.joint)
+            master, multiplier, offset = resolve(joint.mimic.joint)
             scale = joint.mimic.multiplier
-            return leader, (scale * multiplier if leader >= 0 else 1.0), scale * offset + joint.mimic.offset
+            return master, (scale * multiplier if master >= 0 else 1.0), scale * offset + joint.mimic.offset
         return coordinate.get(name, -1), 1.0, 0.0
 
     return {name: resolve(name) for name in joints}
@@ -228,10 +228,10 @@ def record_link(name: str, inertia: Inertia | None) -> LinkRecord:
     return LinkRecord(name=name, mass=float(inertia.mass), com=com.tolist(), inertia=matrix.tolist())
 
 
-def _files(robot: Robot) -> dict[str, str]:
-    """Return the text of the robot's files, if unchanged since loading."""
-    named = {"robot.urdf": robot.urdf_path, "robot.yaml": robot.path, "robot.srdf": robot.srdf_path}
-    contents = {name: path.read_bytes() for name, path in named.items() if path is not None}
+def _read_files(robot: Robot) -> dict[str, str]:
+    """Return the texts of the robot's files; raise an error if a file has changed since the robot was loaded."""
+    paths = {"robot.urdf": robot.urdf_path, "robot.yaml": robot.path, "robot.srdf": robot.srdf_path}
+    contents = {name: path.read_bytes() for name, path in paths.items() if path is not None}
     if hashlib.sha256(b"".join(contents.values())).hexdigest() != robot.digest:
         raise RunError(f"the files of robot {robot.name} have changed since it was loaded; load it again")
     return {name: content.decode() for name, content in contents.items()}
@@ -246,7 +246,7 @@ def _finite_or_none(value: float | None) -> float | None:
 
 
 def _to_json(value: Any) -> Any:
-    """Convert to JSON types: NumPy values to lists and numbers, tuples to lists."""
+    """Convert to JSON types: NumPy values to lists and numbers, tuples to lists, infinite numbers to null."""
     if isinstance(value, dict):
         return {str(key): _to_json(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):

@@ -1,7 +1,7 @@
 """Schema of a run's record (robot, scenario, plan, phases): complete for checks and display without other files.
 
-The records are plain numbers, resolved: no names to look up, no defaults, null where a limit is absent. They are
-validated when a run is read, so that the checks can rely on every shape.
+The records are plain numbers without references to other files; an absent limit is null. They are validated when a run
+is read, so that the checks can rely on every shape.
 """
 
 from collections.abc import Iterable
@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-FORCES = {"rad": "N m", "m": "N"}
-"""Unit of a joint's force or torque, by the unit of its position."""
+EFFORT_UNITS = {"rad": "N m", "m": "N"}
+"""Unit of a joint's effort (torque or force) by the unit of its position."""
 
 Vector3 = Annotated[list[float], Field(min_length=3, max_length=3)]
 Matrix3 = Annotated[list[Vector3], Field(min_length=3, max_length=3)]
@@ -21,7 +21,7 @@ Limit = Annotated[float, Field(ge=0)] | None
 
 
 class Record(BaseModel):
-    """Base class of records; it refuses unknown keys and numbers that are not finite."""
+    """Base class of records; unknown keys and numbers that are not finite are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -54,7 +54,8 @@ class JointRecord(Record):
     R, p : joint frame in the parent link, at position zero; m.
     axis : unit vector in the joint's frame.
     coordinate : index into the joints of the run, or -1 if the position is constant, ``offset``.
-    multiplier, offset : coupling of a mimic joint (otherwise 1 and 0); offset of a locked joint: its value; rad or m.
+    multiplier, offset : coupling of a mimic joint, otherwise 1 and 0. A locked joint has its constant position in
+        ``offset`` (rad or m).
     """
 
     name: str
@@ -75,7 +76,15 @@ class JointRecord(Record):
 
 
 class PatchRecord(Record):
-    """A contact patch: its frame (R, p) in a link, its polygon in its own axes, the radius of a ball, m."""
+    """A contact patch on a link.
+
+    Parameters
+    ----------
+    kind : ``surface``, ``point``, ``ball`` or ``grasp``.
+    polygon : corners in patch axes, m.
+    R, p : patch frame in the link, m.
+    radius : radius of a ball, otherwise 0, m.
+    """
 
     name: str
     link: int = Field(ge=0)
@@ -87,13 +96,13 @@ class PatchRecord(Record):
 
 
 class MeshRecord(Record):
-    """Triangles: ``vertices`` in m (those of a URDF before its scale), ``faces`` their indices."""
+    """Triangles: ``vertices`` in m (of a URDF mesh: unscaled), and ``faces``, three indices of vertices each."""
 
     vertices: list[Vector3] = Field(min_length=1)
     faces: list[Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=3, max_length=3)]] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _indices(self) -> "MeshRecord":
+    def _check_indices(self) -> "MeshRecord":
         largest = max(map(max, self.faces))
         if largest >= len(self.vertices):
             raise ValueError(f"a face has the vertex {largest} of {len(self.vertices)}")
@@ -101,18 +110,18 @@ class MeshRecord(Record):
 
 
 class RobotRecord(Record):
-    """The mechanism with all links and joints of the description, including links at fixed joints.
+    """Record of a robot: all links and joints of its description, including fixed ones.
 
     Parameters
     ----------
     digest : SHA-256 of the robot's files.
     links : the first one is the floating base.
-    joints : parents before children, one per link but the base.
+    joints : one for each link except the base, in an order in which parents precede children.
     coordinates : names of the joints that have a coordinate, in the order of ``q``.
     lower, upper, velocity, torque : limits per coordinate, null if there is none; rad, rad/s, N m (or m, m/s, N).
     armature : rotor inertia per coordinate that the equation of motion includes, kg m².
-    files : text of ``robot.yaml`` and of the URDF, by these names; for replay.
-    meshes : of the URDF, by their names in it; large ones as convex hulls; for replay.
+    files : text of the robot's files by the names ``robot.yaml``, ``robot.urdf``, ``robot.srdf``; to rebuild the robot.
+    meshes : meshes by their names in the URDF, large ones as convex hulls; to rebuild the robot.
     """
 
     name: str
@@ -130,7 +139,7 @@ class RobotRecord(Record):
     meshes: dict[str, MeshRecord] = {}
 
     @model_validator(mode="after")
-    def _tree(self) -> "RobotRecord":
+    def _check_tree(self) -> "RobotRecord":
         n, reached = len(self.coordinates), {0}
         for name in ("lower", "upper", "velocity", "torque", "armature"):
             if len(getattr(self, name)) != n:
@@ -141,7 +150,7 @@ class RobotRecord(Record):
             if joint.coordinate >= n:
                 raise ValueError(f"joint {joint.name} has coordinate {joint.coordinate} of {n}")
             reached.add(joint.child)
-        self._balls()
+        self._check_ball_joints()
         if len(reached) != len(self.links):
             raise ValueError("some links have no parent joint")
         for patch in self.patches:
@@ -149,27 +158,33 @@ class RobotRecord(Record):
                 raise ValueError(f"patch {patch.name} is on link {patch.link} of {len(self.links)}")
         return self
 
-    def _balls(self) -> None:
+    def _check_ball_joints(self) -> None:
         """Check that every ball joint has its three parts, in order, with consecutive coordinates."""
         parts = {joint.child: joint for joint in self.joints if joint.kind == "ball"}
         for joint in parts.values():
             part = joint.part or 0
-            before, plain = parts.get(joint.parent), (joint.multiplier, joint.offset) == (1.0, 0.0)
-            follows = part == 0 or (
-                before is not None
-                and before.part == part - 1
-                and before.coordinate == joint.coordinate - 1
+            previous, is_uncoupled = parts.get(joint.parent), (joint.multiplier, joint.offset) == (1.0, 0.0)
+            continues_chain = part == 0 or (
+                previous is not None
+                and previous.part == part - 1
+                and previous.coordinate == joint.coordinate - 1
                 and not np.any(joint.p)
                 and np.array_equal(joint.R, np.eye(3))
             )
-            whole = part == 2 or any(other.parent == joint.child for other in parts.values())
-            if not (plain and follows and whole and joint.coordinate >= 0 and joint.axis == np.eye(3)[part].tolist()):
+            has_next_part = part == 2 or any(other.parent == joint.child for other in parts.values())
+            if not (
+                is_uncoupled
+                and continues_chain
+                and has_next_part
+                and joint.coordinate >= 0
+                and joint.axis == np.eye(3)[part].tolist()
+            ):
                 raise ValueError(f"joint {joint.name} is not a valid part of a ball joint")
 
     def limit(self, name: str) -> np.ndarray:
-        """Return the limits of one kind as an array, infinite where absent."""
-        absent = -np.inf if name == "lower" else np.inf
-        return np.array([absent if value is None else value for value in getattr(self, name)], dtype=float)
+        """Return the limits ``lower``, ``upper``, ``velocity`` or ``torque`` (n,), infinite where absent."""
+        default = -np.inf if name == "lower" else np.inf
+        return np.array([default if value is None else value for value in getattr(self, name)], dtype=float)
 
 
 class ContactRecord(Record):
@@ -177,15 +192,17 @@ class ContactRecord(Record):
 
     Parameters
     ----------
-    kind : ``surface``, ``point`` or ``grasp``.
+    kind : ``surface``, ``point``, ``ball`` or ``grasp``.
     R, p : target pose of the patch frame in the world, m.
-    points : where forces act, in patch axes, m.
-    axes : columns t1, t2, n in the world; n leaves the support.
+    points : points where the contact forces act, in patch axes, m.
+    axes : tangents t1, t2 and normal n of the contact as columns, in world axes; n points away from the support.
     selection : orthonormal rows, the constrained directions in patch axes (linear, angular).
-    rolls : whether the axes turn with the patch, as for a flat patch on a bar.
-    radius : of a ball, m; otherwise 0. For a ball, p is the position of its centre with the patch upright (R), and
-        ``points`` and ``selection`` are in the axes R, whatever the rotation of its link.
-    carrier, carrier_pose : the object that the support is on, and its position and quaternion w x y z while the patch
+    rolls : whether ``axes`` rotate with the patch, as for a flat patch on a bar.
+    radius : radius of a ball, m; otherwise 0. For a ball, p is the position of its centre with the patch upright
+        (R), and ``points`` and ``selection`` are in the axes R, whatever the rotation of its link.
+    friction : friction coefficient; null for a grasp.
+    max_force, max_moment : limits of a grasp, N, N m; null without limit.
+    carrier, carrier_pose : object that carries the support, and its position and quaternion w x y z while the patch
         is at ``R, p``; null for supports in the environment.
     """
 
@@ -206,16 +223,22 @@ class ContactRecord(Record):
     carrier_pose: Vector7 | None = None
 
     @model_validator(mode="after")
-    def _carried(self) -> "ContactRecord":
+    def _check_carrier(self) -> "ContactRecord":
         if (self.carrier is None) != (self.carrier_pose is None):
             raise ValueError(f"contact of {self.patch}: carrier and carrier_pose are given together or not at all")
         return self
 
 
 class BodyRecord(Record):
-    """A free object: mass (kg), centre of mass in its frame (m), inertia about it (kg m²), friction of its hull.
+    """A free object.
 
-    ``up`` is the normal of its support at the start, null without support.
+    Parameters
+    ----------
+    mass : kg.
+    com : centre of mass in the object's frame, m.
+    inertia : about the centre of mass, in the object's axes, kg m².
+    friction : friction coefficient of the object's surface.
+    up : normal of the support that it rests on at the start, in world axes; null without support.
     """
 
     name: str
@@ -227,9 +250,15 @@ class BodyRecord(Record):
 
 
 class StanceRecord(Record):
-    """A planned stance; ``q`` is the posture at its transition, held at rest by ``wrenches`` and ``tau``.
+    """A planned stance: the contacts, and the posture ``q`` in which the robot reaches it.
 
-    If passed in motion, they produce the acceleration ``vd`` at the velocity ``v``.
+    ``wrenches`` and ``tau`` hold the posture at rest. If the robot passes the stance in motion, they produce the
+    acceleration ``vd`` at the velocity ``v``.
+
+    Parameters
+    ----------
+    moved : patch whose contact differs from that of the preceding stance, or null.
+    change : how it differs, ``start`` for the first stance.
     """
 
     contacts: list[ContactRecord]
@@ -247,14 +276,14 @@ class StanceRecord(Record):
 
 
 class DocumentRecord(Record):
-    """A user's file with overrides applied, and its SHA-256."""
+    """Content of a user's file, with overrides applied, and the SHA-256 of this content."""
 
     digest: str = ""
     document: dict[str, Any] = {}
 
 
 class PlanRecord(DocumentRecord):
-    """The plan: document, resolved stances, objects, and meshes of objects and obstacles."""
+    """Record of a plan: content of its file, resolved stances, free objects, and meshes of objects and obstacles."""
 
     stances: list[StanceRecord] = Field(min_length=1)
     meshes: dict[str, MeshRecord] = {}
@@ -262,12 +291,13 @@ class PlanRecord(DocumentRecord):
 
 
 class PhaseRecord(Record):
-    """A phase of the state machine: target stance, and the criterion that ended it.
+    """A phase of the state machine.
 
     Parameters
     ----------
-    stance : index into the plan's stances, or null.
-    ended_by : the criterion that ended the phase, or null for the last one.
+    name : name of the phase, such as ``shift``.
+    stance : index of the stance of the plan that the phase leads to, or null.
+    ended_by : criterion that ended the phase; null for the last one.
     """
 
     name: str
@@ -276,14 +306,14 @@ class PhaseRecord(Record):
 
 
 class NoticeRecord(Record):
-    """An event outside the plan.
+    """An event that the plan did not foresee.
 
     Parameters
     ----------
     t : time, s.
-    text : of the message.
-    bodies : the patch or the two bodies concerned; empty if no single one is.
-    amount : size of the violation, m; null if there is none to measure.
+    text : the message.
+    bodies : names of the patch or of the two bodies concerned; empty if the event concerns no particular body.
+    amount : size of the violation, m; null if the event has no measure.
     """
 
     t: float
@@ -304,9 +334,9 @@ class WorldRecord(Record):
 
     Parameters
     ----------
-    links : by name, with payloads and mass errors.
-    friction : by surface, bar or object, factor on its friction coefficient.
-    surfaces : by name, actual poses.
+    links : links with payloads and mass errors, by name.
+    friction : factor on the friction coefficient of each surface, bar or object, by name.
+    surfaces : actual poses of displaced surfaces, by name.
     """
 
     links: dict[str, LinkRecord] = {}
@@ -315,15 +345,18 @@ class WorldRecord(Record):
 
 
 class RunRecord(Record):
-    """The ``meta`` of a run file.
+    """Record of a run: everything except its arrays; stored as ``meta`` in the run file.
 
     Parameters
     ----------
     mcplan_run : version of the file format.
     mcplan : version of the program that wrote it.
-    dt : step, s.
-    notices : contacts that slid, paths that were blocked; in order of time.
-    controller : class of a custom controller; empty for the whole-body program.
+    dt : simulation step, s.
+    physics : name of the physics back end.
+    seed : seed of all random numbers of the run.
+    controller : class name of a custom controller; empty for the whole-body program.
+    joints, links, objects, patches : names to which the indices in the arrays refer.
+    notices : events that the plan did not foresee, in order of time: slipping contacts, blocked paths.
     stopped : null if the simulation reached the end of the state machine, otherwise the reason of the stop.
     world : differences between the physics and the model of planner and controller.
     """
@@ -347,7 +380,7 @@ class RunRecord(Record):
     world: WorldRecord = WorldRecord()
 
     @model_validator(mode="after")
-    def _consistent(self) -> "RunRecord":
+    def _check_consistency(self) -> "RunRecord":
         n, patches = len(self.joints), {patch.name for patch in self.robot.patches}
         if self.joints != self.robot.coordinates:
             raise ValueError("joints are not those of the robot")
@@ -373,11 +406,11 @@ class RunRecord(Record):
 
 
 def recorded_units(robot: RobotRecord) -> list[str]:
-    """Return the unit of the position of each joint of the robot of a run, as `Robot.joint_units`."""
-    sliding = {joint.name for joint in robot.joints if joint.kind == "prismatic"}
-    return ["m" if name in sliding else "rad" for name in robot.coordinates]
+    """Return the unit (rad or m) of each joint position of a recorded robot, as `Robot.joint_units`."""
+    prismatic = {joint.name for joint in robot.joints if joint.kind == "prismatic"}
+    return ["m" if name in prismatic else "rad" for name in robot.coordinates]
 
 
 def unit_of_all(units: Iterable[str]) -> str:
-    """Return the common unit of several joints; ``rad or m`` if both occur."""
+    """Return the common unit of several joints: ``rad``, ``m``, or ``rad or m`` if both occur."""
     return " or ".join(sorted(set(units), reverse=True)) or "rad"

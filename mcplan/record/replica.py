@@ -35,7 +35,8 @@ def rebuild_plan(record: RunRecord) -> "Plan":
         raise RunError("this run has no plan document, so there is nothing to rebuild")
     from mcplan.planning.plan_file import load_plan
 
-    directory = tempfile.TemporaryDirectory(prefix="mcplan-")  # until the robot is deleted: it may be recorded again
+    # the directory is kept until the robot is deleted, because recording the robot reads its files again
+    directory = tempfile.TemporaryDirectory(prefix="mcplan-")
     try:
         with warnings.catch_warnings():
             # these warnings were printed when the robot was loaded for the run, with the user's file names
@@ -55,7 +56,7 @@ def rebuild_plan(record: RunRecord) -> "Plan":
 
 
 def unpack_robot(record: RobotRecord, directory: Path) -> Path:
-    """Write the robot's files into a directory and return the one to load."""
+    """Write the robot's files into a directory; return the path of the one to load."""
     if "robot.urdf" not in record.files:
         raise RunError("this run has no robot files, so there is nothing to rebuild")
     urdf = unpack_urdf(record.files["robot.urdf"], record.meshes, directory)
@@ -86,11 +87,11 @@ def unpack_urdf(text: str, meshes: Mapping[str, MeshRecord], directory: Path) ->
     for name, file in names.items():
         write_off(meshes[name], directory / file)
 
-    def renamed(match: re.Match[str]) -> str:
+    def new_reference(match: re.Match[str]) -> str:
         file = names.get(html.unescape(match[3]).strip())
         return match[0] if file is None else f"{match[1]}{match[2]}{file}{match[2]}"
 
-    return _FILENAME.sub(renamed, text)
+    return _FILENAME.sub(new_reference, text)
 
 
 def unpack_scene(document: dict[str, Any], meshes: Mapping[str, MeshRecord], directory: Path) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from mcplan.util.arguments import file_path
 from mcplan.util.html_table import html_of, html_table
 from mcplan.util.qp_status import HOLD, NO_QP, SLACK, SOLVED
 
-STATUSES = (SOLVED, SLACK, HOLD, NO_QP)
-"""Values of ``qp_status``."""
+QP_STATUSES = (SOLVED, SLACK, HOLD, NO_QP)
+"""Possible values of ``qp_status``."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,25 +30,26 @@ class Run:
 
     Parameters
     ----------
-    record : of robot, scenario and plan (the ``meta`` of the file).
-    t : (N,) s.
+    record : robot, scenario, plan and phases (``meta`` in the file).
+    t : (N,) times, s.
     q, v, vd : (N, 7+n), (N, 6+n), (N, 6+n) configuration, velocity, acceleration.
     tau : (N, n) joint torques, N m.
     tau_ext : (N, 6+n) generalised forces other than commanded torques and contacts of patches: pushes, joint friction
         and limits, unplanned contacts, and the negative of commanded torque beyond the motor limits.
-    wrench : (N, P, 6) of the environment on each patch, at its origin, world axes.
+    wrench : (N, P, 6) wrench of the environment on each patch, at the patch origin, world axes.
     active : (N, P) whether the patch is in contact.
     phase : (N,) index into ``record.phases``.
     com : (N, 3) centre of mass, m.
-    qp_status : (N,) 0 solved, 1 slack form, 2 hold, 3 none.
+    qp_status : (N,) status of the control program: 0 solved, 1 slack form, 2 hold, 3 none.
     qp_slack : (N,) constraint violation of the control program if it was not solved (m/s², rad/s², N); None in runs
         of earlier versions.
     point_start : (N+1,) the points of sample k are ``point_start[k]:point_start[k+1]``.
     point_link : (K,) index into the links, then the objects.
     point_patch : (K,) index into the patches, -1 for an unplanned contact.
-    point_xyz, point_normal, point_force : (K, 3) in the world; the normal leaves the support, the force is on the link.
+    point_xyz, point_normal, point_force : (K, 3) position, normal away from the support, and force on the link, in
+        world axes.
     object_q, object_v : (N, O, 7), (N, O, 6) pose and velocity of the free objects.
-    timing : clock times per sample, by name, s; kept in a separate file because they differ from run to run.
+    timing : computing times per sample, by name, s; in a separate file, because they differ from run to run.
     live_plan : the simulated Plan object; None for a run loaded from a file.
     """
 
@@ -82,7 +83,7 @@ class Run:
         Raises
         ------
         RunError
-            With a message for every inconsistent array.
+            Arrays are inconsistent; the error has a message for each of them.
         """
         problems = [*shape_problems(self.record, self.shapes()), *self._dtype_problems()]
         if not problems:
@@ -99,12 +100,12 @@ class Run:
         return f"Run({name!r}, {self.record.physics}, {len(self)} samples, {len(self) * self.dt:.3f} s{end})"
 
     def _repr_html_(self) -> str:
-        """Return a summary with the durations of phases for notebooks."""
-        first = np.flatnonzero(np.diff(self.phase, prepend=-1))
-        ends = np.append(first[1:], len(self))
+        """Return a table of the phases and their durations for notebooks."""
+        phase_starts = np.flatnonzero(np.diff(self.phase, prepend=-1))
+        phase_ends = np.append(phase_starts[1:], len(self))
         rows = (
             (self.phases[self.phase[k]], float(self.t[k]), float(end - k) * self.dt)
-            for k, end in zip(first, ends, strict=True)
+            for k, end in zip(phase_starts, phase_ends, strict=True)
         )
         return html_of(self, html_table(["phase", "from (s)", "for (s)"], rows))
 
@@ -115,12 +116,12 @@ class Run:
 
     @property
     def patches(self) -> list[str]:
-        """Names along the second axis of ``wrench`` and ``active``."""
+        """Names of the patches, in the order of the second axis of ``wrench`` and ``active``."""
         return self.record.patches
 
     @property
     def phases(self) -> list[str]:
-        """Names of the phases, indexed by ``phase``."""
+        """Names of the phases, to which the indices ``phase`` refer."""
         return [phase.name for phase in self.record.phases]
 
     @cached_property
@@ -142,7 +143,7 @@ class Run:
 
     @cached_property
     def loaded_robot(self) -> Any:
-        """The Robot with the masses in the simulation: payloads and model errors of ``record.world``."""
+        """The Robot with the masses in the simulation, with payloads and the mass errors of ``record.world``."""
         from mcplan.record.world import with_inertias
         from mcplan.robot.description import Inertia
 
@@ -153,7 +154,7 @@ class Run:
     def contacts(self, k: int) -> tuple[Any, ...]:
         """Return the planned contacts (``mcplan.scene.Contact``) of the patches that are in contact at sample k.
 
-        They come from the stances given by `stance_of`, with the friction in the simulation.
+        They belong to the stances given by `stance_of`, and have the friction coefficients of the simulation.
         """
         key = int(self.phase[k]), self.active[k].tobytes()
         if key not in self._contacts:
@@ -166,8 +167,8 @@ class Run:
         """Return a contact with the friction in the simulation, also for the resting contact of its object."""
         carrier = contact.carrier
         if carrier is not None and carrier.rest is not None:
-            rest = replace(carrier.rest, friction=self._actual_friction(carrier.rest.friction, carrier.name))
-            carrier = replace(carrier, rest=rest)
+            resting_contact = replace(carrier.rest, friction=self._actual_friction(carrier.rest.friction, carrier.name))
+            carrier = replace(carrier, rest=resting_contact)
         return replace(contact, friction=self._actual_friction(contact.friction, contact.support), carrier=carrier)
 
     def _actual_friction(self, friction: float, support: str) -> float:
@@ -180,23 +181,26 @@ class Run:
         return {}
 
     def stance_of(self, k: int, patch: str) -> int:
-        """Return the stance with a contact of the patch whose index is nearest to the target stance of sample k."""
-        return self._nearest(self.phase[k], patch)
+        """Return the index of the stance that plans the contact of a patch at sample k.
 
-    def _nearest(self, phase: int, patch: str) -> int:
+        Among the stances with a contact of the patch it is the nearest to the target stance of the sample.
+        """
+        return self._nearest_stance(self.phase[k], patch)
+
+    def _nearest_stance(self, phase: int, patch: str) -> int:
         stances, target = self.record.plan.stances, self.record.phases[phase].stance or 0
         candidates = [i for i, stance in enumerate(stances) if stance.contact(patch)]
         return min(candidates, key=lambda i: abs(i - target))
 
     def planned(self, patch: str) -> list[ContactRecord | None]:
-        """Return the planned contact of a patch in each phase, from `stance_of`; None if it never has one."""
+        """Return the planned contact of a patch in each phase, chosen as by `stance_of`; None if there is none."""
         stances = self.record.plan.stances
         if not any(stance.contact(patch) for stance in stances):
             return [None] * len(self.record.phases)
-        return [stances[self._nearest(phase, patch)].contact(patch) for phase in range(len(self.record.phases))]
+        return [stances[self._nearest_stance(phase, patch)].contact(patch) for phase in range(len(self.record.phases))]
 
     def patch_friction(self, patch: str) -> np.ndarray:
-        """Return the friction coefficient (N,) in the physics of a patch's planned contact; NaN without contact."""
+        """Return the friction coefficient (N,) of a patch's planned contact in the simulation; NaN without contact."""
         by_phase = []
         for contact in self.planned(patch):
             if contact is None or contact.kind == "grasp" or contact.friction is None:
@@ -214,11 +218,11 @@ class Run:
         return {name: np.shape(array) for name, array in self.arrays().items()}
 
     def every(self, rate: float | None = None) -> np.ndarray:
-        """Return the indices of samples at ``rate`` per second, including the last one; by default all.
+        """Return the indices of samples at a given rate, with the first and the last one; by default all samples.
 
         Parameters
         ----------
-        rate : 1/s; a rate above that of the run returns all samples.
+        rate : samples per second; a rate above that of the run returns all samples.
 
         Raises
         ------
@@ -237,7 +241,7 @@ class Run:
 
         Parameters
         ----------
-        rate : rows per second; None takes all samples.
+        rate : rows per second; None: all samples.
         """
         try:
             import pandas
@@ -283,17 +287,17 @@ class Run:
         record, start = self.record, self.point_start
         problems = []
 
-        def in_range(name: str, low: int, high: int) -> None:
+        def check_range(name: str, low: int, high: int) -> None:
             array = getattr(self, name)
-            wrong = np.flatnonzero((array < low) | (array >= high))
-            if wrong.size:
-                message = f"entry {wrong[0]} is {array[wrong[0]]}, outside [{low}, {high})"
+            invalid = np.flatnonzero((array < low) | (array >= high))
+            if invalid.size:
+                message = f"entry {invalid[0]} is {array[invalid[0]]}, outside [{low}, {high})"
                 problems.append(Problem(None, None, name, message))
 
-        in_range("phase", 0, len(record.phases))
-        in_range("qp_status", min(STATUSES), max(STATUSES) + 1)
-        in_range("point_patch", -1, len(record.patches))
-        in_range("point_link", 0, len(record.links) + len(record.objects))
+        check_range("phase", 0, len(record.phases))
+        check_range("qp_status", min(QP_STATUSES), max(QP_STATUSES) + 1)
+        check_range("point_patch", -1, len(record.patches))
+        check_range("point_link", 0, len(record.links) + len(record.objects))
         if start[0] != 0 or start[-1] != len(self.point_xyz) or np.any(np.diff(start) < 0):
             message = f"does not increase from 0 to the {len(self.point_xyz)} points"
             problems.append(Problem(None, None, "point_start", message))
@@ -305,12 +309,12 @@ def load_run(path: str | Path) -> Run:
 
     Parameters
     ----------
-    path : of the file, or of the directory with ``run.npz``.
+    path : the file, or the directory with ``run.npz``.
 
     Raises
     ------
     RunError
-        The file is missing, damaged, of another version, or not a run; the message says which and where.
+        The file is missing, damaged, of another version, or not a run; the message gives the reason and the place.
     """
     path = file_path("load_run", path)
     path = path / RUN_NAME if os.path.isdir(path) else path
@@ -325,6 +329,7 @@ XYZ = ("x", "y", "z")
 BASE_Q = ("x", "y", "z", "qw", "qx", "qy", "qz")
 BASE_V = ("vx", "vy", "vz", "wx", "wy", "wz")
 WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
+"""Names of the components of vectors, of the base in ``q`` and ``v``, and of wrenches, in column names."""
 
 
 def table(run: "Run") -> dict[str, np.ndarray]:

@@ -1,8 +1,8 @@
 """File format of a run: ``run.npz`` with ``timing.npz``, or ``NAME.npz`` with ``NAME.timing.npz``.
 
-A NumPy archive that ``numpy.load(path, allow_pickle=False)`` opens. Equal runs give equal bytes (fixed order and time
-stamps). The reader checks names, sizes, types and shapes against each other before it reads the first array, because a
-file of 2 MB can announce arrays of 2 GB.
+A run file is a NumPy archive, readable with ``numpy.load(path, allow_pickle=False)``. Equal runs give equal bytes: the
+order of arrays and the time stamps are fixed. The reader checks names, sizes, types and shapes against each other
+before it reads the first array, because a file of 2 MB can announce arrays of 2 GB.
 """
 
 import json
@@ -44,15 +44,15 @@ SHAPES: dict[str, tuple[str | int, ...]] = {
     "object_q": ("N", "objects", 7),
     "object_v": ("N", "objects", 6),
 }
-"""Shape of every array of a run: N samples, K contact points, P patches, n joints."""
+"""Shape of every array of a run: N samples, K contact points, P patches, n joints, nq = 7 + n, nv = 6 + n."""
 
 DTYPES = {name: "<i8" for name in ("phase", "qp_status", "point_start", "point_link", "point_patch")} | {
     "active": "|b1"
 }
-"""Element type of the arrays that are not float64."""
+"""Element type of the arrays that are not of float64."""
 
-OF_OBJECTS = ("object_q", "object_v")
-"""Arrays of runs with objects."""
+OBJECT_ARRAYS = ("object_q", "object_v")
+"""Arrays that only runs with free objects have."""
 
 OPTIONAL_ARRAYS = ("qp_slack",)
 """Arrays that runs of earlier versions do not have."""
@@ -64,15 +64,17 @@ def dtype_of(name: str) -> str:
 
 
 RUN_NAME, TIMING_NAME = "run.npz", "timing.npz"
+"""Names of the files of a run in its directory."""
 
 COMPRESSED = frozenset(SHAPES) - {"q", "v", "vd", "tau", "wrench", "com", "point_xyz", "point_force"}
-"""Members to compress: indices, flags and sparse arrays. Compression of the others takes ten times as long as storing
-and saves only 5 %."""
+"""Arrays to compress: indices, flags and sparse arrays. Compression of the others would take ten times as long as
+storing them and save only 5 %."""
 
 MAX_BYTES = 4 << 30
-"""Maximum total size of arrays; larger than the memory of a laptop. Ten hours of a humanoid at 1 kHz exceed it."""
+"""Maximum total size of the arrays: more than the memory of a laptop, exceeded by ten hours of a humanoid at 1 kHz."""
 
 MAX_META_BYTES = 256 << 20
+"""Maximum size of the record ``meta``."""
 
 _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00(?P<length>..)\{'descr': '(?P<descr>[<|=]?[a-zA-Z]\d+)', 'fortran_order': False, "
@@ -95,7 +97,7 @@ _READ_ERRORS = (
 
 
 def shape_problems(record: RunRecord, shapes: dict[str, tuple[int, ...]]) -> list[Problem]:
-    """Return the problems of the shapes of a run's arrays, before reading them."""
+    """Return the problems of the shapes of a run's arrays, given by name; the arrays need not be read."""
     n = len(record.joints)
     if not shapes.get("t"):
         return [Problem(None, None, "t", "missing or not a list of times")]
@@ -115,7 +117,7 @@ def shape_problems(record: RunRecord, shapes: dict[str, tuple[int, ...]]) -> lis
     for name, symbols in SHAPES.items():
         expected = tuple(sizes[symbol] if isinstance(symbol, str) else symbol for symbol in symbols)
         if name not in shapes:
-            if name not in (*OF_OBJECTS, *OPTIONAL_ARRAYS) or (name in OF_OBJECTS and record.objects):
+            if name not in (*OBJECT_ARRAYS, *OPTIONAL_ARRAYS) or (name in OBJECT_ARRAYS and record.objects):
                 problems.append(Problem(None, None, name, "missing"))
         elif shapes[name] != expected:
             problems.append(Problem(None, None, name, f"has shape {shapes[name]}, expected {expected}"))
@@ -125,11 +127,11 @@ def shape_problems(record: RunRecord, shapes: dict[str, tuple[int, ...]]) -> lis
 def write_run(
     path: str | Path, record: RunRecord, arrays: dict[str, np.ndarray], timing: dict[str, np.ndarray]
 ) -> Path:
-    """Write record and arrays of a run, see `Run.save`; the file gets its name only when it is complete."""
+    """Write record and arrays of a run (see `Run.save`); the file gets its name only when it is complete."""
     path = file_path("save", path)
-    folder = path.suffix != ".npz"
-    check_writable(path, True, folder, "a name that ends in .npz, or a directory" if folder else "")
-    if folder:
+    is_directory = path.suffix != ".npz"
+    check_writable(path, True, is_directory, "a name that ends in .npz, or a directory" if is_directory else "")
+    if is_directory:
         path = path / RUN_NAME
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(record.model_dump(mode="json"), allow_nan=False, ensure_ascii=True, separators=(",", ":"))
@@ -140,7 +142,7 @@ def write_run(
 
 
 def read_run(path: Path) -> tuple[RunRecord, dict[str, np.ndarray]]:
-    """Return record and arrays of a run, see `mcplan.record.run.load_run`."""
+    """Return record and arrays of a run file (see `mcplan.record.run.load_run`)."""
     if not os.path.isfile(path):
         raise RunError(Problem(str(path), None, "", "no such run"))
     try:
@@ -157,7 +159,7 @@ def load_timing(path: str | Path) -> dict[str, np.ndarray]:
 
     Parameters
     ----------
-    path : of the run, as in `mcplan.record.run.load_run`.
+    path : the run, as for `mcplan.record.run.load_run`.
     """
     path = Path(path)
     path = _timing_path(path / RUN_NAME if path.is_dir() else path)
@@ -192,8 +194,8 @@ def _write(path: Path, arrays: dict[str, np.ndarray], compressed: frozenset[str]
 
 def _read(path: Path, archive: zipfile.ZipFile) -> tuple[RunRecord, dict[str, np.ndarray]]:
     members = _members(path, archive)
-    known_names = {"meta", *SHAPES}
-    problems = [Problem(str(path), None, name, "not an array of a run") for name in members if name not in known_names]
+    array_names = {"meta", *SHAPES}
+    problems = [Problem(str(path), None, name, "not an array of a run") for name in members if name not in array_names]
     if "meta" not in members:
         problems.append(Problem(str(path), None, "meta", "missing: this is not a run of mcplan"))
     if problems:
@@ -219,37 +221,37 @@ def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]
     for member in archive.infolist():
         name = member.filename.removesuffix(".npy")
         if name == member.filename or name in members:
-            _refuse(path, member.filename, "does not belong in a run")
+            _raise_error(path, member.filename, "does not belong in a run")
         members[name] = member
     total = sum(member.file_size for member in members.values())
     if total > MAX_BYTES:
-        _refuse(path, "", f"announces {total / 2**30:.1f} GB, more than the limit of {MAX_BYTES >> 30} GB")
+        _raise_error(path, "", f"announces {total / 2**30:.1f} GB, more than the limit of {MAX_BYTES >> 30} GB")
     return members
 
 
 def _header(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[str, tuple[int, ...]]:
-    """Return element type and shape of a member from its header, checked against the member's size."""
+    """Return element type and shape of an array from its header; raise an error if they contradict its size."""
     with archive.open(member) as stream:
-        start = stream.read(512)
-    match = _HEADER.match(start)
+        header = stream.read(512)
+    match = _HEADER.match(header)
     name = member.filename.removesuffix(".npy")
     if match is None:
-        _refuse(path, name, "has no NumPy header of version 1.0 with C order")
+        _raise_error(path, name, "has no NumPy header of version 1.0 with C order")
     descr = match["descr"].decode()
     shape = tuple(int(size) for size in match["shape"].replace(b",", b" ").split())
     length = 10 + int.from_bytes(match["length"], "little")
     if length != match.end():
-        _refuse(path, name, "has a NumPy header of the wrong length")
+        _raise_error(path, name, "has a NumPy header of the wrong length")
     size = int(np.dtype(descr).itemsize)
     for extent in shape:
         size *= extent
     if length + size != member.file_size:
-        _refuse(path, name, f"announces {size} bytes of shape {shape}, contains {member.file_size - length}")
+        _raise_error(path, name, f"announces {size} bytes of shape {shape}, contains {member.file_size - length}")
     return descr, shape
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, descr: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Read a member whose header has been checked; the archive checks the CRC at its end."""
+    """Read an array whose header has been checked; the archive verifies the checksum at its end."""
     dtype = np.dtype(descr)
     array = np.empty(shape, dtype)
     with archive.open(member) as stream:
@@ -269,25 +271,25 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, descr: str, shape:
 
 def _record(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> RunRecord:
     if member.file_size > MAX_META_BYTES:
-        _refuse(path, "meta", f"announces {member.file_size >> 20} MB")
+        _raise_error(path, "meta", f"announces {member.file_size >> 20} MB")
     with archive.open(member) as stream:
         content = stream.read()
     match = _HEADER.match(content)
     if match is None or match["shape"].strip() or not match["descr"].startswith(b"<U"):
-        _refuse(path, "meta", "is not a text")
+        _raise_error(path, "meta", "is not a text")
     try:
         text = content[match.end() :].decode("utf-32-le").rstrip("\0")
-        data: Any = json.loads(text, parse_constant=_no_constant)
+        data: Any = json.loads(text, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
-        _refuse(path, "meta", f"is not JSON: {error}")
+        _raise_error(path, "meta", f"is not JSON: {error}")
     version = data.get("mcplan_run") if isinstance(data, dict) else None
     if version != 1:
-        _refuse(path, "meta.mcplan_run", f"format {version!r}; this mcplan reads format 1")
+        _raise_error(path, "meta.mcplan_run", f"format {version!r}; this mcplan reads format 1")
     try:
         return RunRecord.model_validate(data)
     except (ValidationError, RecursionError) as error:
         if isinstance(error, RecursionError):
-            _refuse(path, "meta", "is nested too deeply")
+            _raise_error(path, "meta", "is nested too deeply")
         raise RunError(
             *(
                 Problem(str(path), None, ".".join(["meta", *map(str, item["loc"])]), item["msg"])
@@ -296,9 +298,9 @@ def _record(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Ru
         ) from error
 
 
-def _no_constant(text: str) -> NoReturn:
+def _reject_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a number of JSON")
 
 
-def _refuse(path: Path, key: str, message: str) -> NoReturn:
+def _raise_error(path: Path, key: str, message: str) -> NoReturn:
     raise RunError(Problem(str(path), None, key, message))

@@ -1,4 +1,4 @@
-"""World of a physics back end: robot, environment and contacts, with payloads and imperfections."""
+"""World of a physics back end: robot, environment and contacts, with payloads and model errors."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -20,16 +20,18 @@ from mcplan.settings.simulation import SimulationSettings
 
 
 class World(NamedTuple):
-    """Robot and environment of a back end. They may differ from those of the controller: a payload, a slippery floor.
+    """Robot and environment of a physics back end.
+
+    They may differ from those of the controller, for example by a payload or a slippery floor.
 
     Parameters
     ----------
     robot, environment : with the masses, frictions and poses of the physics.
     q : (7+n,) initial configuration.
-    patches : names; contact points refer to patches by their index here.
-    settings : of the simulation.
-    contacts : of all stances, with friction, limits and free directions. ``pair_frictions`` and ``closing_grasp``
-        choose among several contacts of a patch.
+    patches : names of the recorded patches; contact points refer to them by index.
+    settings : settings of the simulation.
+    contacts : planned contacts of all stances, with friction, limits and free directions; ``pair_frictions`` and
+        ``closing_grasp`` choose among several contacts of a patch.
     """
 
     robot: Robot
@@ -44,51 +46,51 @@ Thing = TypeVar("Thing", Surface, Bar, FreeObject)
 
 
 def pair_frictions(contacts: Iterable[Contact]) -> dict[tuple[str, str], float]:
-    """Return the friction of each patch on each support, without grasps: the minimum over their contacts.
+    """Return the smallest friction coefficient among the contacts of each pair (patch, support), without grasps.
 
-    A physics has one constant friction coefficient per patch and support; stances may have different ones.
+    Physics back ends use one constant friction coefficient for a pair, while stances may have different ones.
     """
-    found: dict[tuple[str, str], float] = {}
+    frictions: dict[tuple[str, str], float] = {}
     for contact in contacts:
         if contact.kind != "grasp":
             pair = contact.patch, contact.support
-            found[pair] = min(found.get(pair, np.inf), contact.friction)
-    return found
+            frictions[pair] = min(frictions.get(pair, np.inf), contact.friction)
+    return frictions
 
 
 def closing_grasp(contacts: Iterable[Contact], p: np.ndarray) -> Contact | None:
-    """Return the contact of a grip that closes at p (3,): the nearest; among several in one place, the weakest."""
+    """Return the planned contact of a grip that closes at p (3,): the nearest; among equally near ones, the weakest."""
     return min(contacts, key=lambda c: (float(np.linalg.norm(c.p - p)), c.max_force, c.max_moment), default=None)
 
 
 def draw_world(nominal: World, start_supports: Sequence[str], seed: int) -> tuple[World, WorldRecord]:
-    """Return the world with payloads and imperfections, and the record of its differences from the plan.
+    """Return the world with payloads and random model errors, and the record of its differences from the plan.
 
     Parameters
     ----------
-    nominal : the world of the scenario.
+    nominal : the world of the scenario, without errors.
     start_supports : names of the supports that carry the robot at the start; these are not displaced.
-    seed : of all errors. Each kind has its own generator, so that one does not change another.
+    seed : seed of all errors. Each kind has its own generator, so that one does not change another.
     """
-    flaws = nominal.settings.imperfections
+    errors = nominal.settings.imperfections
     world = nominal
     links: dict[str, LinkRecord] = {}
     friction: dict[str, float] = {}
     surfaces: dict[str, PlaceRecord] = {}
-    if nominal.settings.payloads or flaws.mass_scale != 1.0 or flaws.mass_error:
+    if nominal.settings.payloads or errors.mass_scale != 1.0 or errors.mass_error:
         inertias = _inertias(nominal, np.random.default_rng([seed, 1]))
         links = {name: record_link(name, inertia) for name, inertia in inertias.items()}
         world = world._replace(robot=with_inertias(nominal.robot, inertias))
-    if flaws.friction_scale != 1.0 or flaws.friction_error:
-        factors = _factors(flaws.friction_scale, flaws.friction_error, np.random.default_rng([seed, 2]))
+    if errors.friction_scale != 1.0 or errors.friction_error:
+        factors = _random_factors(errors.friction_scale, errors.friction_error, np.random.default_rng([seed, 2]))
         environment = nominal.environment
-        named = {kind: [thing.name for thing in getattr(environment, kind)] for kind in ("surfaces", "bars", "objects")}
-        friction = {name: next(factors) for names in named.values() for name in names}
+        groups = [getattr(environment, kind) for kind in ("surfaces", "bars", "objects")]
+        friction = {thing.name: next(factors) for group in groups for thing in group}
         friction |= {surface.name: friction[o.name] for o in environment.objects for surface in o.surfaces}
-    if flaws.ground_height or flaws.ground_tilt:
+    if errors.ground_height or errors.ground_tilt:
         rng = np.random.default_rng([seed, 3])
         for surface in nominal.environment.surfaces:
-            height, *tilt = rng.uniform(-1.0, 1.0, 3) * (flaws.ground_height, flaws.ground_tilt, flaws.ground_tilt)
+            height, *tilt = rng.uniform(-1.0, 1.0, 3) * (errors.ground_height, errors.ground_tilt, errors.ground_tilt)
             if surface.name not in start_supports:
                 R, p = displaced(surface, height, np.array(tilt))
                 surfaces[surface.name] = PlaceRecord(R=R.tolist(), p=p.tolist())
@@ -98,7 +100,7 @@ def draw_world(nominal: World, start_supports: Sequence[str], seed: int) -> tupl
 
 
 def with_inertias(robot: Robot, inertias: dict[str, Inertia]) -> Robot:
-    """Return the robot with other link inertias."""
+    """Return the robot with the given link inertias in place of its own."""
     model = robot.description
     links = {name: replace(link, inertia=inertias.get(name, link.inertia)) for name, link in model.links.items()}
     model = replace(model, links=links)
@@ -108,38 +110,52 @@ def with_inertias(robot: Robot, inertias: dict[str, Inertia]) -> Robot:
 
 
 def with_losses(robot: Robot, settings: SimulationSettings) -> Robot:
-    """Return the robot with additional joint friction and damping of the settings, optionally without limits."""
-    joints, limit = dict(robot.description.joints), robot.limits.torque
-    for name, torque_limit in zip(robot.joint_names, np.where(np.isfinite(limit), limit, 0.0).tolist(), strict=True):
+    """Return the robot with the joint friction and damping of the settings added.
+
+    It loses its torque limits if ``settings.torque_limits`` is False.
+    """
+    joints, max_torque = dict(robot.description.joints), robot.limits.torque
+    for name, torque_limit in zip(
+        robot.joint_names, np.where(np.isfinite(max_torque), max_torque, 0.0).tolist(), strict=True
+    ):
         friction = joints[name].friction + settings.joint_friction * torque_limit
         joints[name] = replace(joints[name], friction=friction, damping=joints[name].damping + settings.joint_damping)
-    limits = robot.limits if settings.torque_limits else replace(robot.limits, torque=np.full_like(limit, np.inf))
+    limits = robot.limits if settings.torque_limits else replace(robot.limits, torque=np.full_like(max_torque, np.inf))
     return replace(robot, description=replace(robot.description, joints=joints), limits=limits)
 
 
 def with_imperfections(environment: Environment, record: WorldRecord) -> Environment:
-    """Return the environment with the friction coefficients and poses of the physics."""
+    """Return the environment with the friction coefficients and surface poses of a record."""
     if not (record.friction or record.surfaces):
         return environment
 
     def with_friction(thing: Thing) -> Thing:
         return replace(thing, friction=thing.friction * record.friction.get(thing.name, 1.0))
 
-    def moved(surface: Surface) -> Surface:
-        place = record.surfaces.get(surface.name)
+    def with_record(surface: Surface) -> Surface:
+        pose = record.surfaces.get(surface.name)
         surface = with_friction(surface)
-        return surface if place is None else replace(surface, R=np.array(place.R), p=np.array(place.p))
+        return surface if pose is None else replace(surface, R=np.array(pose.R), p=np.array(pose.p))
 
     return replace(
         environment,
-        surfaces=tuple(map(moved, environment.surfaces)),
+        surfaces=tuple(map(with_record, environment.surfaces)),
         bars=tuple(map(with_friction, environment.bars)),
-        objects=tuple(replace(with_friction(o), surfaces=tuple(map(moved, o.surfaces))) for o in environment.objects),
+        objects=tuple(
+            replace(with_friction(thing), surfaces=tuple(map(with_record, thing.surfaces)))
+            for thing in environment.objects
+        ),
     )
 
 
 def displaced(surface: Surface, height: float, tilt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return R (3,3) and p (3,) of a surface shifted along its normal (m) and rotated about its centre by tilt (2,)."""
+    """Return the pose R (3,3), p (3,) of a surface after a shift along its normal and a rotation about its centre.
+
+    Parameters
+    ----------
+    height : m, along the normal.
+    tilt : (2,) rotation vector in the axes x, y of the surface, rad.
+    """
     centre = surface.p + surface.R[:, :2] @ (surface.polygon.min(axis=0) + surface.polygon.max(axis=0)) / 2
     rotation = Rotation.from_rotvec(surface.R[:, :2] @ tilt).as_matrix()
     return rotation @ surface.R, centre + rotation @ (surface.p - centre) + height * surface.normal
@@ -147,17 +163,17 @@ def displaced(surface: Surface, height: float, tilt: np.ndarray) -> tuple[np.nda
 
 def with_payload(inertia: Inertia | None, payload: Payload) -> Inertia:
     """Return the inertia of a link with an added point mass."""
-    at_origin = np.eye(3), np.zeros(3)
-    mass = Inertia(payload.mass, np.array(payload.com), np.zeros((3, 3)))
-    row = lump([(part, *at_origin) for part in (inertia, mass) if part is not None])
-    matrix = row[4:][[[0, 3, 4], [3, 1, 5], [4, 5, 2]]]
-    return Inertia(float(row[0]), row[1:4], matrix)
+    origin_pose = np.eye(3), np.zeros(3)
+    point_mass = Inertia(payload.mass, np.array(payload.com), np.zeros((3, 3)))
+    lumped = lump([(part, *origin_pose) for part in (inertia, point_mass) if part is not None])
+    matrix = lumped[4:][[[0, 3, 4], [3, 1, 5], [4, 5, 2]]]
+    return Inertia(float(lumped[0]), lumped[1:4], matrix)
 
 
 def _inertias(world: World, rng: np.random.Generator) -> dict[str, Inertia]:
-    """Return the inertias of the links, with payloads and errors."""
-    flaws, found = world.settings.imperfections, {}
-    factors = _factors(flaws.mass_scale, flaws.mass_error, rng)
+    """Return the inertias of the links by name, with payloads and mass errors."""
+    errors, inertias = world.settings.imperfections, {}
+    factors = _random_factors(errors.mass_scale, errors.mass_error, rng)
     for name, link in world.robot.description.links.items():
         factor, inertia = next(factors), link.inertia
         if inertia is not None:
@@ -165,10 +181,10 @@ def _inertias(world: World, rng: np.random.Generator) -> dict[str, Inertia]:
         for payload in (load for load in world.settings.payloads if load.link == name):
             inertia = with_payload(inertia, payload)
         if inertia is not None:
-            found[name] = inertia
-    return found
+            inertias[name] = inertia
+    return inertias
 
 
-def _factors(scale: float, error: float, rng: np.random.Generator) -> Iterator[float]:
+def _random_factors(scale: float, error: float, rng: np.random.Generator) -> Iterator[float]:
     while True:
         yield scale * (1.0 + error * float(rng.uniform(-1.0, 1.0)))

@@ -1,6 +1,6 @@
-"""Robot anatomy: kinematic chains, limbs, feet and hands, knees and elbows, body sizes, scale against HRP-2.
+"""Robot anatomy: kinematic chains, limbs, feet and hands, knees and elbows, body sizes, scale relative to HRP-2.
 
-All functions use only the kinematic tree and the places of patches, not the names of joints or links.
+All functions use the kinematic tree and the poses of patches only, not the names of joints or links.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,19 +18,19 @@ MAX_SLIDE_M = 10.0
 """Assumed stroke of a prismatic joint without limits."""
 
 STIFF_SHARE = 0.3
-"""Share of a limb's length from its root that counts as stiff: the thigh, the upper arm."""
+"""Share of a limb's length, from its root, that counts as stiff: the thigh or the upper arm."""
 
 MAX_FOLDED_SHARE = 0.6
-"""A joint folds its limb if it can reduce the distance of the ends to this share of the straight length."""
+"""Share of the straight length below which a joint that folds its limb must be able to bring the ends together."""
 
 FOLD_MARGIN_RAD = 0.5
-"""Margin beyond the joint range for the search of the straight angle."""
+"""Range beyond the joint limits in which the angle of the straight limb is searched."""
 
 FOLD_SAMPLES = 33
-"""Sampled angles in the search of the straight angle; repeated once around the best one."""
+"""Number of angles sampled to find the angle of the straight limb, first in the range, then around the best one."""
 
 FOOT_GRID_M = 0.005
-"""Rounding of the places of feet, so that scenarios have plain numbers."""
+"""Step to which the positions of feet are rounded, so that scenarios have simple numbers."""
 
 GROUND_TOLERANCE_M, MIN_DOWNWARD_COSINE = 0.01, 0.9
 """Tolerances of a foot patch in the standing posture: distance from the ground, cosine to the downward direction."""
@@ -39,17 +39,17 @@ MIN_PITCH_COSINE = 0.8
 """Minimum cosine between the robot's y axis and the axis of a pitch joint: a hip, a knee, an ankle."""
 
 LIFT_TORQUE_SHARE, MAX_HALF_BEND_RAD, FALLBACK_LIFT_SHARE = 0.5, np.pi / 3, 0.15
-"""Share of a knee's torque for lifting the robot, with a reserve for a centre of mass off the foot; half of the maximum
-knee bend; step height / leg length of a leg without a knee."""
+"""Share of a knee's torque limit for lifting the robot, with a reserve for a centre of mass off the foot; half of the
+maximum knee bend; step height divided by leg length for a leg without a knee."""
 
 HRP2_LEG_M, HRP2_SOLE_M, HRP2_ARM_M, HRP2_MASS_KG = 0.70703477, 0.17357995, 0.60750000, 56.03717
-"""Sizes of HRP-2, whose scale is 1."""
+"""Leg length, square root of the sole's area, arm length and mass of HRP-2, whose scale is 1."""
 
 SCALE_DIGITS = 6
-"""Decimals of a ratio, so that the last digits of a robot's file do not matter."""
+"""Number of decimals of a size ratio, so that the last digits of a robot's file do not matter."""
 
 
-class _Skeleton(Protocol):
+class _RobotModel(Protocol):
     """The members of a `Robot` that its anatomy needs."""
 
     @property
@@ -76,8 +76,8 @@ class _Skeleton(Protocol):
 # -- kinematic chains -------------------------------------------------------------------------------------------------
 
 
-def chain_of(robot: _Skeleton, frame: str) -> list[int]:
-    """Return the bodies from the first below the base to the one that carries a link or patch."""
+def chain_of(robot: _RobotModel, frame: str) -> list[int]:
+    """Return the bodies on the path from the base (excluded) to the body that carries a link or patch."""
     body, chain = robot.frame(frame)[0], []
     while body > 0:
         chain.append(body)
@@ -85,53 +85,53 @@ def chain_of(robot: _Skeleton, frame: str) -> list[int]:
     return chain[::-1]
 
 
-def limb_chain(robot: _Skeleton, patch: str) -> list[int]:
-    """Return the part of a patch's chain that carries no other limb: without a waist that carries both arms.
+def limb_chain(robot: _RobotModel, patch: str) -> list[int]:
+    """Return the bodies of a patch's chain that carry no other limb: a waist that carries both arms is omitted.
 
-    If every body carries others, return the last body.
+    If every body also carries another limb, the result is the last body.
     """
     chain, limb = chain_of(robot, patch), robot.patches[patch].limb
-    others = [chain_of(robot, other.name) for other in robot.patches.values() if other.limb != limb]
-    shared = {body for other in others for body in other}
+    other_chains = [chain_of(robot, other.name) for other in robot.patches.values() if other.limb != limb]
+    shared = {body for other in other_chains for body in other}
     return [body for body in chain if body not in shared] or chain[-1:]
 
 
-def joint_of_body(robot: _Skeleton) -> dict[int, int]:
-    """Return the index of the joint that moves each body but the base."""
+def joint_of_body(robot: _RobotModel) -> dict[int, int]:
+    """Return, by body, the index of the joint that moves it; the base has none."""
     return {body: int(robot.tree.topology[body, V]) - 6 for body in range(1, len(robot.tree.topology))}
 
 
-def links_of_bodies(robot: _Skeleton) -> dict[int, list[str]]:
+def links_of_bodies(robot: _RobotModel) -> dict[int, list[str]]:
     """Return the links of each body, in the order of the file."""
-    found: dict[int, list[str]] = {body: [] for body in range(len(robot.tree.topology))}
+    links: dict[int, list[str]] = {body: [] for body in range(len(robot.tree.topology))}
     for link in robot.link_names:
-        found[robot.frame(link)[0]].append(link)
-    return found
+        links[robot.frame(link)[0]].append(link)
+    return links
 
 
-def pitch_bodies(robot: _Skeleton, q: np.ndarray, bodies: Iterable[int]) -> list[int]:
+def pitch_bodies(robot: _RobotModel, q: np.ndarray, bodies: Iterable[int]) -> list[int]:
     """Return the bodies of a limb whose joints turn about the y axis of the world at ``q``: hip, knee, ankle."""
     return [body for body in bodies if abs(joint_axis(robot, q, body)[1]) > MIN_PITCH_COSINE]
 
 
-def joint_axis(robot: _Skeleton, q: np.ndarray, body: int) -> np.ndarray:
+def joint_axis(robot: _RobotModel, q: np.ndarray, body: int) -> np.ndarray:
     """Return the axis (3,) in the world of the joint that moves a body."""
     return robot.body_pose(q, body)[:3, :3] @ robot.tree.joint[body, AXIS : AXIS + 3]
 
 
-def _body_position(robot: _Skeleton, q: np.ndarray, body: int) -> np.ndarray:
+def _body_position(robot: _RobotModel, q: np.ndarray, body: int) -> np.ndarray:
     return robot.body_pose(q, body)[:3, 3]
 
 
-def _with_descendants(robot: _Skeleton, bodies: set[int]) -> set[int]:
-    topology, grown = robot.tree.topology, set(bodies)
+def _with_descendants(robot: _RobotModel, bodies: set[int]) -> set[int]:
+    topology, descendants = robot.tree.topology, set(bodies)
     for i in range(len(topology)):  # parents come before their children
-        if int(topology[i, PARENT]) in grown:
-            grown.add(i)
-    return grown
+        if int(topology[i, PARENT]) in descendants:
+            descendants.add(i)
+    return descendants
 
 
-def _links_on(robot: _Skeleton, bodies: set[int]) -> frozenset[str]:
+def _links_on(robot: _RobotModel, bodies: set[int]) -> frozenset[str]:
     return frozenset(link for link in robot.link_names if robot.frame(link)[0] in bodies)
 
 
@@ -144,10 +144,10 @@ class Limb:
 
     Attributes
     ----------
-    name : of the limb.
-    patches : its patches that may touch, in the robot's order.
-    root : (3,) its first joint in the base's heading frame, at the start.
-    length : from there along the joints to the farthest patch, prismatic joints extended (m).
+    name : name of the limb.
+    patches : names of its patches that may touch, in the robot's order.
+    root : (3,) position of its first joint relative to the base, in axes turned by the heading of the base, m.
+    length : distance from the root along the joints to the farthest patch, with prismatic joints extended, m.
     """
 
     name: str
@@ -156,68 +156,72 @@ class Limb:
     length: float
 
 
-def limbs_of(robot: _Skeleton, q: np.ndarray, patches: tuple[str, ...]) -> dict[str, Limb]:
+def limbs_of(robot: _RobotModel, q: np.ndarray, patches: tuple[str, ...]) -> dict[str, Limb]:
     """Return the limbs that own ``patches``, at the posture ``q`` (nq,)."""
     names = dict.fromkeys(patch.limb for patch in robot.patches.values() if patch.name in patches)
-    turn = heading_rotation(q)
-    found = {}
+    heading = heading_rotation(q)
+    limbs = {}
     for name in names:
-        own = tuple(patch.name for patch in robot.patches.values() if patch.limb == name and patch.name in patches)
+        limb_patches = tuple(
+            patch.name for patch in robot.patches.values() if patch.limb == name and patch.name in patches
+        )
         length, root = 0.0, np.zeros(3)
-        for patch in own:
+        for patch in limb_patches:
             chain = limb_chain(robot, patch)
-            places = [_body_position(robot, q, body) for body in chain] + [robot.frame_pose(q, patch)[:3, 3]]
-            own_length = float(np.sum(np.linalg.norm(np.diff(places, axis=0), axis=1)))
-            strokes = (_stroke(robot, q, *segment) for segment in zip(chain, [places[0], *places], strict=False))
-            length = max(length, own_length + sum(strokes))
-            root = turn.T @ (places[0] - q[:3])
-        found[name] = Limb(name, own, root, length)
-    return found
+            positions = [_body_position(robot, q, body) for body in chain] + [robot.frame_pose(q, patch)[:3, 3]]
+            joint_length = float(np.sum(np.linalg.norm(np.diff(positions, axis=0), axis=1)))
+            strokes = (_stroke(robot, q, *segment) for segment in zip(chain, [positions[0], *positions], strict=False))
+            length = max(length, joint_length + sum(strokes))
+            root = heading.T @ (positions[0] - q[:3])
+        limbs[name] = Limb(name, limb_patches, root, length)
+    return limbs
 
 
-def _stroke(robot: _Skeleton, q: np.ndarray, body: int, before: np.ndarray) -> float:
-    """Return the extension (m) of a body's prismatic joint away from ``before`` (3,), relative to q."""
-    kind, at = robot.tree.topology[body, [TYPE, Q]]
+def _stroke(robot: _RobotModel, q: np.ndarray, body: int, previous_position: np.ndarray) -> float:
+    """Return by how much (m) a body's prismatic joint can increase its distance from a position (3,), from ``q`` on."""
+    kind, i = robot.tree.topology[body, [TYPE, Q]]
     if kind != PRISMATIC:
         return 0.0
     distances = []
-    for end in np.clip([robot.limits.lower[at - 7], robot.limits.upper[at - 7], q[at]], -MAX_SLIDE_M, MAX_SLIDE_M):
+    for position in np.clip([robot.limits.lower[i - 7], robot.limits.upper[i - 7], q[i]], -MAX_SLIDE_M, MAX_SLIDE_M):
         extended = q.copy()
-        extended[at] = end
-        distances.append(float(np.linalg.norm(_body_position(robot, extended, body) - before)))
+        extended[i] = position
+        distances.append(float(np.linalg.norm(_body_position(robot, extended, body) - previous_position)))
     return max(distances) - distances[-1]
 
 
-def far_links(robot: _Skeleton, q: np.ndarray, limbs: Mapping[str, Limb]) -> frozenset[str]:
-    """Return the compliant links: beyond ``STIFF_SHARE`` of the length from a limb's root to its patches."""
-    far: set[int] = set()
+def far_links(robot: _RobotModel, q: np.ndarray, limbs: Mapping[str, Limb]) -> frozenset[str]:
+    """Return the compliant links: those farther from the root of their limb than ``STIFF_SHARE`` of its length."""
+    bodies: set[int] = set()
     for limb in limbs.values():
         for patch in limb.patches:
             chain = limb_chain(robot, patch)
             if not chain:  # a patch of the base itself
                 continue
-            places = np.array([_body_position(robot, q, body) for body in chain])
-            arc = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(places, axis=0), axis=1)))
-            far |= {body for body, length in zip(chain, arc, strict=True) if length > STIFF_SHARE * limb.length}
-    return _links_on(robot, _with_descendants(robot, far))
+            positions = np.array([_body_position(robot, q, body) for body in chain])
+            path_lengths = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(positions, axis=0), axis=1)))
+            bodies |= {
+                body for body, length in zip(chain, path_lengths, strict=True) if length > STIFF_SHARE * limb.length
+            }
+    return _links_on(robot, _with_descendants(robot, bodies))
 
 
-def _limb_bodies(robot: _Skeleton, limb: str) -> set[int]:
+def _limb_bodies(robot: _RobotModel, limb: str) -> set[int]:
     return {body for patch in robot.patches.values() if patch.limb == limb for body in limb_chain(robot, patch.name)}
 
 
-def limb_joints(robot: _Skeleton, limb: str) -> np.ndarray:
+def limb_joints(robot: _RobotModel, limb: str) -> np.ndarray:
     """Return the indices into q of the joints that move patches of this limb and of no other."""
     return np.unique(robot.tree.topology[sorted(_limb_bodies(robot, limb)), Q])
 
 
-def limb_rates(robot: _Skeleton, limb: str) -> np.ndarray:
+def limb_rates(robot: _RobotModel, limb: str) -> np.ndarray:
     """Return the indices into v of the joints that move patches of this limb and of no other."""
     return np.unique(robot.tree.topology[sorted(_limb_bodies(robot, limb)), V])
 
 
-def limb_links(robot: _Skeleton, limb: str) -> frozenset[str]:
-    """Return the links that the joints of a limb move, fingers beyond a hand among them."""
+def limb_links(robot: _RobotModel, limb: str) -> frozenset[str]:
+    """Return the links that the joints of a limb move, including the fingers of a hand."""
     return _links_on(robot, _with_descendants(robot, _limb_bodies(robot, limb)))
 
 
@@ -226,7 +230,7 @@ def limb_links(robot: _Skeleton, limb: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Fold:
-    """A joint that folds a limb: a knee, an elbow.
+    """A joint that folds a limb: a knee or an elbow.
 
     A straight limb is singular: the distance ``d`` between its ends has ``dd/dq = 0``. Between two fixed ends (ground
     and trunk) a millimetre of trunk motion then needs a large change of the knee angle, or has no solution. At an
@@ -234,15 +238,18 @@ class Fold:
 
     Attributes
     ----------
-    joint : its index among the joints.
-    straight : its angle in the straight limb (rad), possibly outside its range.
+    joint : index of the joint.
+    straight : joint angle (rad) of the straight limb, possibly outside the joint's limits.
     """
 
     joint: int
     straight: float
 
     def keep_bent(self, limit: np.ndarray, side: float, min_bend: float) -> None:
-        """Narrow bounds (2, n) so that the limb stays bent by ``min_bend`` (rad) to a side, if the bounds allow it."""
+        """Narrow joint bounds (2, n) so that the limb stays bent by ``min_bend`` (rad), if the bounds allow it.
+
+        The sign of ``side`` is that of the bend.
+        """
         lower, upper = limit[:, self.joint]
         if side < 0.0:
             limit[1, self.joint] = max(min(upper, self.straight - min_bend), lower)
@@ -250,61 +257,61 @@ class Fold:
             limit[0, self.joint] = min(max(lower, self.straight + min_bend), upper)
 
 
-def find_folds(robot: _Skeleton) -> dict[str, tuple[Fold, ...]]:
+def find_folds(robot: _RobotModel) -> dict[str, tuple[Fold, ...]]:
     """Return the joints that fold the limb of each patch, by the patch's name.
 
-    The limb extends from its first body to its last: from hip to ankle for a sole, to the point for a point patch, to
-    the knee for a shank on the ground, which does not fold.
+    The ends of the limb are the origins of its first and last body: hip and ankle for a sole. For a point or ball patch
+    the second end is the patch. For a shank on the ground it is the knee, so this limb does not fold.
     """
-    found: dict[str, tuple[Fold, ...]] = {}
+    folds_of_patches: dict[str, tuple[Fold, ...]] = {}
     by_chain: dict[tuple, tuple[Fold, ...]] = {}
     for name, patch in robot.patches.items():
-        bodies, point = limb_chain(robot, name), patch.kind in ("point", "ball")
-        key = (*bodies, name if point else "")
+        bodies, is_point = limb_chain(robot, name), patch.kind in ("point", "ball")
+        key = (*bodies, name if is_point else "")
         if key not in by_chain:
-            by_chain[key] = tuple(_folds_of_chain(robot, bodies, name if point else None))
-        found[name] = by_chain[key]
-    return found
+            by_chain[key] = tuple(_folds_of_chain(robot, bodies, name if is_point else None))
+        folds_of_patches[name] = by_chain[key]
+    return folds_of_patches
 
 
-def _folds_of_chain(robot: _Skeleton, bodies: list[int], point: str | None) -> list[Fold]:
-    inner = bodies[1:] if point else bodies[1:-1]
-    if not inner:
+def _folds_of_chain(robot: _RobotModel, bodies: list[int], point_patch: str | None) -> list[Fold]:
+    inner_bodies = bodies[1:] if point_patch else bodies[1:-1]
+    if not inner_bodies:
         return []
-    neutral, found = robot.neutral(), []
+    neutral, folds = robot.neutral(), []
     root = _body_position(robot, neutral, bodies[0])  # independent of the joints beyond it
-    for body in inner:
-        at = int(robot.tree.topology[body, Q])
+    for body in inner_bodies:
+        i = int(robot.tree.topology[body, Q])
         if robot.tree.topology[body, TYPE] != REVOLUTE:
             continue
-        lower, upper = np.clip([limit[at - 7] for limit in (robot.limits.lower, robot.limits.upper)], -np.pi, np.pi)
+        lower, upper = np.clip([limit[i - 7] for limit in (robot.limits.lower, robot.limits.upper)], -np.pi, np.pi)
 
-        def distance(angle: float, at: int = at) -> float:
+        def distance(angle: float, i: int = i) -> float:
             q = neutral.copy()
-            q[at] = angle
-            end = robot.frame_pose(q, point)[:3, 3] if point else _body_position(robot, q, bodies[-1])
+            q[i] = angle
+            end = robot.frame_pose(q, point_patch)[:3, 3] if point_patch else _body_position(robot, q, bodies[-1])
             return float(np.linalg.norm(end - root))
 
         angles = np.linspace(lower - FOLD_MARGIN_RAD, upper + FOLD_MARGIN_RAD, FOLD_SAMPLES)
         distances = [distance(angle) for angle in angles]
-        best = int(np.argmax(distances))
-        if 0 < best < FOLD_SAMPLES - 1 and min(distances) < MAX_FOLDED_SHARE * distances[best]:
-            fine = np.linspace(angles[best - 1], angles[best + 1], FOLD_SAMPLES)
-            found.append(Fold(at - 7, float(fine[int(np.argmax([distance(angle) for angle in fine]))])))
-    return found
+        farthest = int(np.argmax(distances))
+        if 0 < farthest < FOLD_SAMPLES - 1 and min(distances) < MAX_FOLDED_SHARE * distances[farthest]:
+            fine_angles = np.linspace(angles[farthest - 1], angles[farthest + 1], FOLD_SAMPLES)
+            folds.append(Fold(i - 7, float(fine_angles[int(np.argmax([distance(angle) for angle in fine_angles]))])))
+    return folds
 
 
-def bent_limits(limit: np.ndarray, folds: Iterable[Fold], q: np.ndarray, min_bend: float) -> np.ndarray:
+def bent_limits(limits: np.ndarray, folds: Iterable[Fold], q: np.ndarray, min_bend: float) -> np.ndarray:
     """Return joint bounds (2, n) that keep limbs bent.
 
     Parameters
     ----------
-    limit : (2, n) joint limits.
-    folds : of the limbs.
-    q : (n,) joints, which determine the side of bending; for a straight limb, the side with the larger range.
+    limits : (2, n) joint limits.
+    folds : joints that fold the limbs.
+    q : (n,) joint positions, which determine the side of the bend; a straight limb bends to the side with more range.
     min_bend : minimum bend (rad), if the limits allow it.
     """
-    bounds = np.array(limit, dtype=float)
+    bounds = np.array(limits, dtype=float)
     for fold in folds:
         side = q[fold.joint] - fold.straight
         if abs(side) < min_bend:
@@ -316,80 +323,88 @@ def bent_limits(limit: np.ndarray, folds: Iterable[Fold], q: np.ndarray, min_ben
 # -- feet, hands and sizes --------------------------------------------------------------------------------------------
 
 
-def standing_posture(robot: _Skeleton) -> np.ndarray | None:
+def standing_posture(robot: _RobotModel) -> np.ndarray | None:
     """Return the standing posture (nq,): ``half_sitting``, else the first posture, else None."""
     names = [name for name in ("half_sitting", *robot.postures) if name in robot.postures]
     return robot.posture(names[0]) if names else None
 
 
-def find_feet(robot: _Skeleton) -> dict[str, np.ndarray]:
+def find_feet(robot: _RobotModel) -> dict[str, np.ndarray]:
     """Return the foot patches, with the positions (2,) of their origins relative to the point below the base."""
     q = standing_posture(robot)
-    found: dict[str, np.ndarray] = {}
+    feet: dict[str, np.ndarray] = {}
     if q is None:
-        return found
+        return feet
     for name, patch in robot.patches.items():
         X = robot.frame_pose(q, name)
         faces_down = patch.kind in ("point", "ball") or (len(patch.polygon) > 2 and X[2, 2] < -MIN_DOWNWARD_COSINE)
         if patch.kind != "grasp" and faces_down and abs(X[2, 3] - patch.radius) < GROUND_TOLERANCE_M:
-            found[name] = np.array(np.round(FOOT_GRID_M * np.round((X[:2, 3] - q[:2]) / FOOT_GRID_M), 3), float)
-    return found
+            feet[name] = np.array(np.round(FOOT_GRID_M * np.round((X[:2, 3] - q[:2]) / FOOT_GRID_M), 3), float)
+    return feet
 
 
-def find_hands(robot: _Skeleton) -> tuple[str, ...]:
-    """Return the patches at the ends of limbs without feet: palms, then grips; no forearms."""
-    standing = {robot.patches[name].limb for name in robot.feet}
-    free = [patch for patch in robot.patches.values() if standing and patch.limb not in standing]
-    depth = {patch.name: len(chain_of(robot, patch.name)) for patch in free}
-    deepest = {limb: max(depth[p.name] for p in free if p.limb == limb) for limb in {p.limb for p in free}}
-    at_end = [patch for patch in free if depth[patch.name] == deepest[patch.limb]]
-    return tuple(patch.name for patch in sorted(at_end, key=lambda patch: patch.kind == "grasp"))
+def find_hands(robot: _RobotModel) -> tuple[str, ...]:
+    """Return the patches at the ends of limbs without feet, not those of forearms; grips are last."""
+    feet_limbs = {robot.patches[name].limb for name in robot.feet}
+    free_patches = [patch for patch in robot.patches.values() if feet_limbs and patch.limb not in feet_limbs]
+    depth = {patch.name: len(chain_of(robot, patch.name)) for patch in free_patches}
+    deepest = {
+        limb: max(depth[p.name] for p in free_patches if p.limb == limb) for limb in {p.limb for p in free_patches}
+    }
+    end_patches = [patch for patch in free_patches if depth[patch.name] == deepest[patch.limb]]
+    return tuple(patch.name for patch in sorted(end_patches, key=lambda patch: patch.kind == "grasp"))
 
 
-def measure_sizes(robot: _Skeleton) -> dict[str, float]:
-    """Return the sizes by name (m, see `mcplan.scenario.parameters`) that the robot has."""
-    q, standing = standing_posture(robot), tuple(robot.feet)
-    if q is None or not standing:
+def measure_sizes(robot: _RobotModel) -> dict[str, float]:
+    """Return the sizes (m) of a robot by name, as defined in `mcplan.scenario.parameters`.
+
+    Sizes that the robot does not have are missing, for example those of arms.
+    """
+    q, foot_names = standing_posture(robot), tuple(robot.feet)
+    if q is None or not foot_names:
         return {}
-    places, patches = list(robot.feet.values()), [robot.patches[name] for name in standing]
+    foot_positions, patches = list(robot.feet.values()), [robot.patches[name] for name in foot_names]
     corners = [robot.frame_pose(q, patch.name)[0] @ [*x, 1.0] for patch in patches for x in patch.points]
-    found = {
+    sizes = {
         "height": q[2],
-        "leg": max(_length(robot, q, name) for name in standing),
+        "leg": max(_chain_length(robot, q, name) for name in foot_names),
         "foot": max(float(np.ptp(patch.polygon[:, 0])) for patch in patches),
-        "width": max(place[1] for place in places) - min(place[1] for place in places),
+        "width": max(position[1] for position in foot_positions) - min(position[1] for position in foot_positions),
         "front": max(corners) - q[0],
-        "step": min(_step_height(robot, q, name) for name in standing),
+        "step": min(_step_height(robot, q, name) for name in foot_names),
     }
     limbs, arms = {patch.limb for patch in patches}, []
     for name, patch in robot.patches.items():
         if patch.limb not in limbs and patch.kind != "grasp" and len(chain := limb_chain(robot, name)) > 2:
             _, y, z = _body_position(robot, q, chain[0])
-            arms.append((_length(robot, q, name), z, abs(y - q[1])))
+            arms.append((_chain_length(robot, q, name), z, abs(y - q[1])))
     if arms:
-        found["reach"], found["shoulder"], side = max(arms)
-        found["breadth"] = 2.0 * side
-    return {name: float(value) for name, value in found.items()}
+        sizes["reach"], sizes["shoulder"], shoulder_offset = max(arms)
+        sizes["breadth"] = 2.0 * shoulder_offset
+    return {name: float(value) for name, value in sizes.items()}
 
 
-def _length(robot: _Skeleton, q: np.ndarray, patch: str) -> float:
-    places = [*(_body_position(robot, q, body) for body in limb_chain(robot, patch)), robot.frame_pose(q, patch)[:3, 3]]
-    return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
+def _chain_length(robot: _RobotModel, q: np.ndarray, patch: str) -> float:
+    positions = [
+        *(_body_position(robot, q, body) for body in limb_chain(robot, patch)),
+        robot.frame_pose(q, patch)[:3, 3],
+    ]
+    return float(np.linalg.norm(np.diff(positions, axis=0), axis=1).sum())
 
 
-def _step_height(robot: _Skeleton, q: np.ndarray, patch: str) -> float:
+def _step_height(robot: _RobotModel, q: np.ndarray, patch: str) -> float:
     """Return the height (m) by which a leg can lift the robot, with the centre of mass over the middle of the foot.
 
     A knee bent by ``2 b`` lifts by ``(t + s) (1 - cos b)`` when it stretches, with thigh t and shank s. The lever arm
     of the weight is ``s sin b - x``, x from the ankle to the middle of the foot; ``m g (s sin b - x)`` is limited to
     ``LIFT_TORQUE_SHARE`` of the knee's torque.
     """
-    pitch = pitch_bodies(robot, q, limb_chain(robot, patch))
-    if len(pitch) != 3:
-        return FALLBACK_LIFT_SHARE * _length(robot, q, patch)
-    hip, knee, ankle = (_body_position(robot, q, body) for body in pitch)
+    bodies = pitch_bodies(robot, q, limb_chain(robot, patch))
+    if len(bodies) != 3:
+        return FALLBACK_LIFT_SHARE * _chain_length(robot, q, patch)
+    hip, knee, ankle = (_body_position(robot, q, body) for body in bodies)
     thigh, shank = float(np.linalg.norm(knee - hip)), float(np.linalg.norm(ankle - knee))
-    torque = robot.limits.torque[joint_of_body(robot)[pitch[1]]]
+    torque = robot.limits.torque[joint_of_body(robot)[bodies[1]]]
     middle = robot.frame_pose(q, patch) @ [*robot.patches[patch].polygon.mean(axis=0), 0.0, 1.0]
     lever = LIFT_TORQUE_SHARE * torque / (robot.mass * GRAVITY) + max(middle[0] - ankle[0], 0.0)
     bend = np.arcsin(min(lever / shank, np.sin(MAX_HALF_BEND_RAD)))
@@ -406,9 +421,11 @@ class RobotScale:
 
     Attributes
     ----------
-    leg : step lengths, lattices, clearances, swing heights, ``l / l_0``; without a standing posture that of mass.
-    sole : margins of the centre of mass and of pressure, gaps between feet, ``sqrt(A / A_0)``; on points that of legs.
-    arm : reach of hands, ``l / l_0``; without arms that of legs.
+    leg : ratio ``l / l_0`` of leg lengths, for step lengths, lattices, clearances and swing heights; ``mass`` for a
+        robot without a standing posture.
+    sole : ratio ``sqrt(A / A_0)`` of the sizes of soles, for margins of the centre of mass and of pressure and for gaps
+        between feet; ``leg`` for point feet.
+    arm : ratio ``l / l_0`` of arm lengths, for the reach of hands; ``leg`` without arms.
     mass : ``(m / m_0)^(1/3)``; forces scale with its third power.
     """
 
@@ -418,14 +435,14 @@ class RobotScale:
     mass: float = 1.0
 
     @classmethod
-    def of(cls, robot: _Skeleton) -> "RobotScale":
-        """Measure a robot."""
+    def of(cls, robot: _RobotModel) -> "RobotScale":
+        """Return the scale of a robot."""
         mass = (robot.mass / HRP2_MASS_KG) ** (1 / 3)
-        found = measure_sizes(robot)
-        leg = found["leg"] / HRP2_LEG_M if "leg" in found else mass
+        sizes = measure_sizes(robot)
+        leg = sizes["leg"] / HRP2_LEG_M if "leg" in sizes else mass
         areas = [float(np.ptp(robot.patches[name].polygon, axis=0).prod()) for name in robot.feet]
         sole = np.sqrt(max(areas)) / HRP2_SOLE_M if max(areas, default=0.0) > 0.0 else leg
-        arm = found["reach"] / HRP2_ARM_M if "reach" in found else leg
+        arm = sizes["reach"] / HRP2_ARM_M if "reach" in sizes else leg
         return cls(*(round(float(ratio), SCALE_DIGITS) for ratio in (leg, sole, arm, mass)))
 
 

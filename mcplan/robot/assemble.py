@@ -12,11 +12,15 @@ from mcplan.util.arrays import read_only
 from mcplan.util.text import summary
 
 MAX_JOINTS = 500
+"""Maximum number of moving joints."""
 
 
 @dataclass(frozen=True)
 class JointLimits:
-    """Per joint of ``q``: position (rad, m), velocity (rad/s, m/s), torque (N m, N), each (n,); infinite if absent."""
+    """Limits of the joints in ``q``: position (rad, m), velocity (rad/s, m/s), torque (N m, N).
+
+    Each is (n,), infinite where there is no limit.
+    """
 
     lower: np.ndarray
     upper: np.ndarray
@@ -28,20 +32,20 @@ class JointLimits:
 
 @dataclass(frozen=True)
 class Assembly:
-    """The numbered mechanism."""
+    """A mechanism with numbered bodies and coordinates."""
 
     tree: Tree
     joint_names: tuple[str, ...]
     frames: dict[str, tuple[int, np.ndarray]]
-    """Each link: its body and its pose there (12,), rotation row-major and position."""
+    """By link: index of its body, and pose of the link in the body (12,), rotation row-major and position."""
     limits: JointLimits
     locked: dict[str, float]
-    """Locked joints with their positions, including joints that mimic one of them."""
+    """Positions (rad, m) of locked joints, including joints that mimic one of them."""
 
 
 @dataclass
 class _Body:
-    """A body under construction: its joint, and the masses lumped into it so far."""
+    """A body under construction: its joint, and the inertias with poses of the links merged into it so far."""
 
     parent: int
     type: int
@@ -52,7 +56,7 @@ class _Body:
 
 
 class AssemblyError(Exception):
-    """The mechanism cannot be built: joint and reason."""
+    """The mechanism cannot be built; ``joint`` is the name of the joint concerned, ``message`` the reason."""
 
     def __init__(self, joint: str, message: str):
         super().__init__(message)
@@ -60,7 +64,7 @@ class AssemblyError(Exception):
 
 
 def resolve_mimic(joint: Joint, joints: Mapping[str, Joint]) -> tuple[str, float, float]:
-    """Return the master joint of a chain of mimic joints (itself if none), the multiplier and the offset."""
+    """Return the master of a chain of mimic joints (the joint itself if it mimics none), multiplier and offset."""
     name, multiplier, offset = joint.name, 1.0, 0.0
     while (mimic := joints[name].mimic) is not None:
         offset += multiplier * mimic.offset
@@ -77,9 +81,10 @@ def joint_motion(joint: Joint, position: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def lump(parts: list[tuple[Inertia, np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Return mass, centre of mass, inertia there (10,) of rigidly joined parts, each with its pose ``R``, ``p``.
+    """Return the inertia (10,) of rigidly joined parts, each given with its pose ``R``, ``p``.
 
-    ``I = sum R I_k R' + m_k (|d|² 1 - d d')``, ``d`` from the common centre of mass to that of the part (Steiner).
+    The result is the mass, the centre of mass, and the inertia matrix about it (xx, yy, zz, xy, xz, yz):
+    ``I = sum R I_k R' + m_k (|d|² 1 - d d')`` with ``d`` from the common centre of mass to that of part k (Steiner).
     """
     row = np.zeros(10)
     if not parts:
@@ -98,10 +103,10 @@ def lump(parts: list[tuple[Inertia, np.ndarray, np.ndarray]]) -> np.ndarray:
 def assemble(
     model: UrdfModel, locked: Mapping[str, float], armature: Mapping[str, float], fixed_base: bool = False
 ) -> Assembly:
-    """Build the tree.
+    """Build the tree of the kernels.
 
-    A massless root link can turn against its first joint without moving any mass, so M is singular. For a fixed base
-    its acceleration is zero and its inertia arbitrary: its rows get the robot's mass as armature.
+    A massless root link can rotate against its first joint without moving any mass; then M is singular. If the base is
+    fixed, its acceleration is zero and its inertia arbitrary, so its rows of M get the robot's mass as armature.
 
     Parameters
     ----------
@@ -117,10 +122,10 @@ def assemble(
     """
     joints = model.joints
     masters = {name: resolve_mimic(joint, joints) for name, joint in joints.items() if joint.type != "fixed"}
-    constant = {name: k * locked[master] + c for name, (master, k, c) in masters.items() if master in locked}
-    constant |= {name: c for name, (_, k, c) in masters.items() if k == 0}
-    moving = [name for name in masters if name not in constant and joints[name].mimic is None]
-    for name in constant:
+    constants = {name: k * locked[master] + c for name, (master, k, c) in masters.items() if master in locked}
+    constants |= {name: c for name, (_, k, c) in masters.items() if k == 0}
+    moving = [name for name in masters if name not in constants and joints[name].mimic is None]
+    for name in constants:
         if joints[name].type == "ball":
             raise AssemblyError(name, "is part of a ball joint and cannot be locked by itself; make the joint fixed")
     if len(masters) > MAX_JOINTS:
@@ -129,41 +134,49 @@ def assemble(
     index = {name: i for i, name in enumerate(moving)}
 
     bodies = [_Body(-1, FLOATING)]
-    place = {model.root: (0, np.eye(3), np.zeros(3))}
-    bodies[0].parts += _part(model, model.root, *place[model.root][1:])
+    pose_in_body = {model.root: (0, np.eye(3), np.zeros(3))}
+    bodies[0].parts += _part(model, model.root, *pose_in_body[model.root][1:])
     for name, joint in joints.items():  # depth-first, so the parent is placed before the child
-        body, R, p = place[joint.parent]
-        if joint.type == "fixed" or name in constant:
-            R_joint, p_joint = joint_motion(joint, constant.get(name, 0.0)) if name in constant else (joint.R, joint.p)
-            place[joint.child] = body, R @ R_joint, R @ p_joint + p
+        body, R, p = pose_in_body[joint.parent]
+        if joint.type == "fixed" or name in constants:
+            R_joint, p_joint = (
+                joint_motion(joint, constants.get(name, 0.0)) if name in constants else (joint.R, joint.p)
+            )
+            pose_in_body[joint.child] = body, R @ R_joint, R @ p_joint + p
         else:
             bodies.append(_Body(body, _kind(joint), joint, R @ joint.R, R @ joint.p + p))
-            place[joint.child] = len(bodies) - 1, np.eye(3), np.zeros(3)
-        body, R, p = place[joint.child]
+            pose_in_body[joint.child] = len(bodies) - 1, np.eye(3), np.zeros(3)
+        body, R, p = pose_in_body[joint.child]
         bodies[body].parts += _part(model, joint.child, R, p)
-    if not any(each.parts for each in bodies):
+    if not any(body_parts.parts for body_parts in bodies):
         raise AssemblyError("", "no link has mass")
 
     topology = np.zeros((len(bodies), 5), dtype=np.int64)
     topology[0] = -1, FLOATING, 0, 0, 0
     joint_rows = np.zeros((len(bodies), 17))
     joint_rows[0] = [1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1, 0]
-    for i, moved in enumerate(bodies[1:], start=1):
-        assert moved.joint is not None
-        master, multiplier, offset = masters[moved.joint.name]
+    for i, body_with_joint in enumerate(bodies[1:], start=1):
+        assert body_with_joint.joint is not None
+        master, multiplier, offset = masters[body_with_joint.joint.name]
         k = index[master]
-        topology[i] = moved.parent, moved.type, 7 + k, 6 + k, 5 + i
-        joint_rows[i] = [*moved.R.ravel(), *moved.p, *moved.joint.axis, multiplier, offset]
-    inertia = np.array([lump(each.parts) for each in bodies])
-    base = inertia[:, MASS].sum() if fixed_base and inertia[0, MASS] == 0.0 else 0.0
+        topology[i] = body_with_joint.parent, body_with_joint.type, 7 + k, 6 + k, 5 + i
+        joint_rows[i] = [
+            *body_with_joint.R.ravel(),
+            *body_with_joint.p,
+            *body_with_joint.joint.axis,
+            multiplier,
+            offset,
+        ]
+    inertia = np.array([lump(body_parts.parts) for body_parts in bodies])
+    base_armature = inertia[:, MASS].sum() if fixed_base and inertia[0, MASS] == 0.0 else 0.0
     tree = Tree(
         read_only(topology),
         read_only(joint_rows),
         read_only(inertia),
-        read_only(np.array([base] * 6 + [armature.get(name, 0.0) for name in moving])),
+        read_only(np.array([base_armature] * 6 + [armature.get(name, 0.0) for name in moving])),
     )
-    frames = {link: (place[link][0], frame_offset(*place[link][1:])) for link in model.links}
-    return Assembly(tree, tuple(moving), frames, _limits(model, moving, masters), constant)
+    frames = {link: (pose_in_body[link][0], frame_offset(*pose_in_body[link][1:])) for link in model.links}
+    return Assembly(tree, tuple(moving), frames, _limits(model, moving, masters), constants)
 
 
 def _kind(joint: Joint) -> int:
@@ -184,18 +197,20 @@ def _part(model: UrdfModel, link: str, R: np.ndarray, p: np.ndarray) -> list[tup
 
 
 def _limits(model: UrdfModel, moving: list[str], masters: Mapping[str, tuple[str, float, float]]) -> JointLimits:
-    """Return the limits of the coordinates; a mimic joint also bounds position and velocity of its master."""
+    """Return the limits of the coordinates; a mimic joint also limits position and velocity of its master."""
     joints = model.joints
-    own = [joints[name] for name in moving]
-    lower, upper = (np.array([getattr(joint, side) for joint in own], float) for side in ("lower", "upper"))
-    velocity, torque = (np.array([getattr(joint, side) for joint in own], float) for side in ("velocity", "effort"))
+    moving_joints = [joints[name] for name in moving]
+    lower, upper = (np.array([getattr(joint, side) for joint in moving_joints], float) for side in ("lower", "upper"))
+    velocity, torque = (
+        np.array([getattr(joint, side) for joint in moving_joints], float) for side in ("velocity", "effort")
+    )
     index = {name: i for i, name in enumerate(moving)}
     for name, (master, multiplier, offset) in masters.items():
         if name == master or master not in index or multiplier == 0:
             continue
         i, joint = index[master], joints[name]
-        ends = sorted([(joint.lower - offset) / multiplier, (joint.upper - offset) / multiplier])
-        low, high = max(lower[i], ends[0]), min(upper[i], ends[1])
+        mapped_limits = sorted([(joint.lower - offset) / multiplier, (joint.upper - offset) / multiplier])
+        low, high = max(lower[i], mapped_limits[0]), min(upper[i], mapped_limits[1])
         if low < high:  # else the mimic joint's limits are invalid; those of the master apply
             lower[i], upper[i] = low, high
         velocity[i] = min(velocity[i], joint.velocity / abs(multiplier)) or velocity[i]

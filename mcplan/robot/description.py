@@ -38,7 +38,7 @@ class Cylinder:
 
 @dataclass(frozen=True)
 class Capsule:
-    """A cylinder along z of this length with a half sphere on both ends, centred on its frame (m)."""
+    """A cylinder along z with a half sphere on both ends, centred on its frame; radius and cylinder length in m."""
 
     radius: float
     length: float
@@ -46,7 +46,7 @@ class Capsule:
 
 @dataclass(frozen=True, eq=False)
 class MeshShape:
-    """Triangles; ``vertices`` (k,3) in m with any scale applied, ``faces`` (m,3) indices."""
+    """A triangle mesh: ``vertices`` (k,3) in m, scaled, and ``faces`` (m,3) with their indices."""
 
     vertices: np.ndarray
     faces: np.ndarray
@@ -59,7 +59,7 @@ Shape = Box | Sphere | Cylinder | Capsule | MeshShape
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """One shape on a link (or in the world): pose, role (visual or collision), and colour.
+    """One shape on a link or in the world, with pose, role and colour.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Geometry:
     R, p : rotation (3,3) and position (3,) of the shape's frame in the link.
     role : visual, collision, or both.
     color : red, green, blue, opacity in [0, 1], or None.
-    patch : the patch that the shape represents; empty for a shape of a file.
+    patch : name of the patch that the shape was added for; empty for a shape of the URDF.
     """
 
     shape: Shape
@@ -82,7 +82,7 @@ JointType = Literal["revolute", "continuous", "prismatic", "ball", "fixed"]
 
 
 class RobotWarning(UserWarning):
-    """A usable robot file with doubtful content: a non-physical inertia, a missing visual mesh."""
+    """The robot file is usable, but its content is doubtful: a non-physical inertia, a missing visual mesh."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class Inertia:
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """One ``<link>``; ``inertia`` is None for a massless link."""
+    """One ``<link>``, on a line of the file; ``inertia`` is None for a massless link."""
 
     name: str
     line: int
@@ -106,7 +106,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Mimic:
-    """``position = multiplier * position of joint + offset``."""
+    """Coupling of a mimic joint to another: ``position = multiplier * position of joint + offset``."""
 
     joint: str
     multiplier: float = 1.0
@@ -119,7 +119,7 @@ class Joint:
 
     ``R`` (3,3) and ``p`` (3,) place the joint's frame (the child link's frame at position zero) in the parent link;
     ``axis`` is a unit vector in the joint's frame. Limits are in rad or m, rad/s or m/s, N m or N; infinite where the
-    file gives none. A ball joint of the file is three of these, one per coordinate, with links without mass between
+    file gives none. A ball joint of the file becomes three of these, one per coordinate, with massless links between
     them: ``part`` 0, 1 and 2 are the components of its rotation vector along x, y and z.
     """
 
@@ -152,7 +152,7 @@ def joint_unit(kind: str | None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class UrdfModel:
-    """A whole URDF file. ``links`` and ``joints`` are in depth-first order, children in the file's joint order."""
+    """Content of a URDF file. ``links`` and ``joints`` are in depth-first order, siblings in the order of the file."""
 
     name: str
     path: Path
@@ -160,7 +160,7 @@ class UrdfModel:
     links: dict[str, Link]
     joints: dict[str, Joint]
     children: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Joints below each link."""
+    """Names of the joints whose parent is a link, by link."""
     meshes: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     """Vertices (k,3) and faces (m,3) of every mesh, unscaled, by its name in the file."""
     urdf_root: str = ""

@@ -1,7 +1,7 @@
 """Triangle counts of COLLADA and glTF files before reading: a guard against hostile files.
 
-A short file can instantiate one mesh many times by nested nodes, and the mesh library expands them all: a file of some
-kilobytes could fill the memory. So instances are counted first, from the document alone.
+A short file can instantiate one mesh many times by nested nodes, and the mesh library expands all of them: a file of a
+few kilobytes could fill the memory. Therefore instances are counted first, from the document alone.
 
 Sources: COLLADA 1.4.1, ``instance_node`` and ``library_nodes``; glTF 2.0, accessors and the hierarchy of nodes.
 """
@@ -17,7 +17,7 @@ MAX_NESTING = 100
 
 
 class MeshCountError(ValueError):
-    """The instances of a file cannot be counted."""
+    """The triangles of a file cannot be counted."""
 
 
 def collada_counts(root: Element) -> tuple[int, int]:
@@ -29,27 +29,30 @@ def collada_counts(root: Element) -> tuple[int, int]:
         A node contains itself, or nodes are nested too deep.
     """
     counts = _Collada(root)
-    scenes = [counts.count(element, 0) for element in _inside(root) if _tag(element) == "visual_scene"]
+    scenes = [counts.count(element, 0) for element in _descendants(root) if _tag(element) == "visual_scene"]
     return max((nodes for nodes, _ in scenes), default=0), max((triangles for _, triangles in scenes), default=0)
 
 
 class _Collada:
-    """Counts of a document's nodes, cached by node."""
+    """Counter of nodes and triangles of a COLLADA document, with a cache for each node."""
 
     def __init__(self, root: Element):
         self.nodes: dict[str, list[Element]] = {}
         self.triangles: dict[str, int] = {}
         self._counts: dict[int, tuple[int, int] | None] = {}
-        for element in _inside(root):
+        for element in _descendants(root):
             name = element.attributes.get("id", "")
             if _tag(element) == "node":
                 self.nodes.setdefault(name, []).append(element)
             elif _tag(element) == "geometry":
-                triangles = sum(map(_primitive, _inside(element)))
+                triangles = sum(map(_triangle_count, _descendants(element)))
                 self.triangles[name] = max(triangles, self.triangles.get(name, 0))
 
     def count(self, node: Element, depth: int) -> tuple[int, int]:
-        """Return the numbers of nodes and triangles in a node or scene, including itself."""
+        """Return the numbers of nodes and triangles in a node or scene; it counts as a node itself.
+
+        ``depth`` is the number of nodes that contain it.
+        """
         if id(node) in self._counts:
             counts = self._counts[id(node)]
             if counts is None:
@@ -62,18 +65,18 @@ class _Collada:
         for child in node.children:
             name = child.attributes.get("url", "").removeprefix("#")
             if _tag(child) == "instance_geometry":
-                found = [(1, self.triangles.get(name, 0))]
+                choices = [(1, self.triangles.get(name, 0))]
             elif _tag(child) == "instance_node":
-                found = [self.count(each, depth + 1) for each in self.nodes.get(name, ())]
+                choices = [self.count(choice, depth + 1) for choice in self.nodes.get(name, ())]
             else:
-                found = [self.count(child, depth + 1)] if _tag(child) == "node" else []
-            nodes += max((each[0] for each in found), default=0)
-            triangles += max((each[1] for each in found), default=0)
+                choices = [self.count(child, depth + 1)] if _tag(child) == "node" else []
+            nodes += max((choice[0] for choice in choices), default=0)
+            triangles += max((choice[1] for choice in choices), default=0)
         self._counts[id(node)] = nodes, triangles
         return nodes, triangles
 
 
-def _primitive(element: Element) -> int:
+def _triangle_count(element: Element) -> int:
     """Return the number of triangles of an element: k - 2 for a polygon of k corners, 0 for other elements."""
     if _tag(element) not in ("triangles", "polylist", "polygons", "tristrips", "trifans"):
         return 0
@@ -84,10 +87,10 @@ def _primitive(element: Element) -> int:
     if _tag(element) == "triangles":
         return corners // 3
     polygons = sum(child.words for child in element.children if _tag(child) == "vcount") or len(parts)
-    return corners - 2 * min(polygons, corners // 3)  # none has fewer than three
+    return corners - 2 * min(polygons, corners // 3)  # a polygon has at least three corners
 
 
-def _inside(root: Element) -> Iterator[Element]:
+def _descendants(root: Element) -> Iterator[Element]:
     stack = [root]
     while stack:
         element = stack.pop()
@@ -110,7 +113,7 @@ def gltf_counts(data: bytes, binary: bool) -> tuple[int, int]:
     Raises
     ------
     MeshCountError
-        The data are no glTF document, or an accessor has a count without data.
+        The data are not a glTF document, or an accessor has a count without data.
     """
     try:
         if binary:
@@ -129,15 +132,15 @@ def _gltf(document: Any) -> tuple[int, int]:
         if "bufferView" not in accessor and "sparse" not in accessor:
             raise MeshCountError(f"accessors[{k}] has no bufferView (compressed meshes are not read)")
         if not isinstance(accessor["count"], int) or accessor["count"] < 0:
-            raise MeshCountError(f"accessors[{k}].count is no whole number from 0 on")
+            raise MeshCountError(f"accessors[{k}].count is not a whole number from 0 on")
 
-    def primitive(item: Any) -> int:
+    def triangle_count(item: Any) -> int:
         accessor = item["attributes"].get("POSITION") if item.get("indices") is None else item["indices"]
         corners = 0 if accessor is None else accessors[accessor]["count"]
         mode = item.get("mode", 4)  # up to 3 points and lines, 4 triangles, then strips and fans
         return 0 if mode < 4 else corners // 3 if mode == 4 else corners
 
-    meshes = [sum(map(primitive, mesh["primitives"])) for mesh in document.get("meshes", [])]
+    meshes = [sum(map(triangle_count, mesh["primitives"])) for mesh in document.get("meshes", [])]
 
     def triangles(numbers: Any) -> int:
         return sum(meshes[nodes[k]["mesh"]] for k in numbers if "mesh" in nodes[k])

@@ -22,7 +22,7 @@ from mcplan.robot.xml_reader import Element, read_xml
 from mcplan.util.arrays import read_only
 from mcplan.util.files import PACKAGE_URI
 
-EXTRAS = {"example-robot-data": "pip install 'mcplan[robots]'"}
+INSTALL_COMMANDS = {"example-robot-data": "pip install 'mcplan[robots]'"}
 """Install commands of packages with bundled robots."""
 
 
@@ -31,7 +31,7 @@ def package_file(name: str, directories: Sequence[Path] = ()) -> Path:
 
     Parameters
     ----------
-    directories : searched before installed packages: each is the package NAME or contains it.
+    directories : directories to search before installed packages; each is the package NAME or contains it.
 
     Raises
     ------
@@ -39,11 +39,11 @@ def package_file(name: str, directories: Sequence[Path] = ()) -> Path:
         The package or the file does not exist.
     """
     package, _, inner = name.removeprefix(PACKAGE_URI).partition("/")
-    resolved = [folder.resolve() for folder in directories]  # `.` and `..` do not show the name
+    resolved = [folder.resolve() for folder in directories]  # so that `.` and `..` have their real names
     candidates = [folder if folder.name == package else folder / package for folder in resolved]
     folders = [folder for folder in (*candidates, find_package(package)) if folder is not None and folder.is_dir()]
     if not folders:
-        hint = EXTRAS.get(package, "name the directory that holds it in `packages`, or with --package-dir")
+        hint = INSTALL_COMMANDS.get(package, "name the directory that holds it in `packages`, or with --package-dir")
         raise RobotError(f"{name}: the package {package!r} is not installed: {hint}")
     for folder in folders:
         if _is_inside(folder / inner, folder, links=True) and (folder / inner).is_file():
@@ -60,9 +60,9 @@ def find_package(name: str) -> Path | None:
 
 def _folders(name: str) -> Iterator[Path]:
     for variable in ("AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH"):
-        for prefix in _paths_in(variable):
+        for prefix in _paths_of_variable(variable):
             yield prefix / "share" / name
-    for directory in _paths_in("ROS_PACKAGE_PATH"):
+    for directory in _paths_of_variable("ROS_PACKAGE_PATH"):
         yield directory if directory.name == name else directory / name
     for installed in dict.fromkeys([sysconfig.get_path("purelib"), *sys.path, site.getusersitepackages()]):
         yield Path(installed) / "cmeel.prefix" / "share" / name
@@ -70,12 +70,12 @@ def _folders(name: str) -> Iterator[Path]:
         yield Path(python) / "share" / name
 
 
-def _paths_in(variable: str) -> list[Path]:
+def _paths_of_variable(variable: str) -> list[Path]:
     return [Path(part) for part in os.environ.get(variable, "").split(os.pathsep) if part]
 
 
 def separator_hint(name: str) -> str:
-    """Return a hint for a path with backslashes, which YAML interprets as escapes between double quotes."""
+    """Return a hint for a path with backslashes, which are escapes in YAML strings with double quotes."""
     return "; write / between folders, not \\" if "\\" in name or not name.isprintable() else ""
 
 
@@ -83,10 +83,12 @@ SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae")
 GRIDS = (".npy", ".csv", ".png")
 WORLDS = (".urdf", ".sdf", ".world", ".xml")
 SCENE_SUFFIXES = (*SUFFIXES, ".glb", ".gltf", *GRIDS, *WORLDS)
-"""File formats of an environment; glTF, height maps and world files are not allowed in a URDF."""
+"""File formats of an environment; ``SUFFIXES`` are those of a URDF, ``GRIDS`` height maps, ``WORLDS`` world files."""
 
 MAX_MESH_BYTES = 64_000_000
 MAX_TRIANGLES = 500_000
+"""Maximum number of triangles of a mesh."""
+
 MAX_ITEMS = 8_000_000
 """Maximum number of items of all accessors in a glTF file: corners, normals, colours, indices."""
 
@@ -98,14 +100,15 @@ UP_AXES = {
 """Rotations from the axes of a COLLADA file to z up (COLLADA 1.4.1, ``up_axis``: right, up and inwards)."""
 
 WRONG_UP_AXIS = "VCGLib"
-"""Authoring tool (MeshLab) that writes ``Y_UP`` for every file, without rotating the vertices."""
+"""Name of an authoring tool (MeshLab) that writes ``Y_UP`` into every file, also where z is up."""
 
 
 PACKAGE_OPTIONS = "package_directories (--package-dir, `packages` of a robot.yaml)"
+"""Where the user names package directories, for messages."""
 
 
 class MeshError(Exception):
-    """A mesh cannot be used, with the reason."""
+    """A mesh cannot be used; the message is the reason."""
 
 
 class MeshFiles:
@@ -117,10 +120,14 @@ class MeshFiles:
 
     Parameters
     ----------
-    urdf : the file that refers to them.
-    package_directories : each is a package or contains packages.
+    urdf : the file that refers to the meshes.
+    package_directories : directories that are packages or contain packages.
     suffixes : allowed formats.
-    siblings : whether files below the parent of the model's directory are allowed: ``../meshes/x.stl``.
+    siblings : whether files below the parent of the model's directory are allowed, such as ``../meshes/x.stl``.
+
+    Attributes
+    ----------
+    by_name : vertices and faces of the meshes read so far, by their names in the URDF.
     """
 
     def __init__(
@@ -152,11 +159,11 @@ class MeshFiles:
             raise MeshError(f"the format {suffix or '(none)'} is not one of {', '.join(self.suffixes)}")
         if "\0" in name:
             raise MeshError("the name holds a NUL")
-        scheme, _, rest = name.partition("://")
-        if rest and scheme not in ("package", "model", "file"):
+        scheme, _, remainder = name.partition("://")
+        if remainder and scheme not in ("package", "model", "file"):
             raise MeshError(f"{scheme[:20]}:// is not read; use package:// or a path relative to the URDF")
         try:
-            candidates = self._candidates(scheme, rest, name)
+            candidates = self._candidates(scheme, remainder, name)
             for root, candidate in candidates:
                 if _is_inside(candidate, root, root not in (self.directory, self.home)) and candidate.is_file():
                     return candidate.resolve()
@@ -164,34 +171,38 @@ class MeshFiles:
             raise MeshError(f"cannot be looked up: {error}") from None
         if hint := separator_hint(name):
             raise MeshError(f"not found{hint}")
-        if rest and scheme in ("package", "model"):
-            places = ", ".join(str(path) for path in (self.directory, *self.packages))
-            raise MeshError(f"not found (looked in {places}); name its package in {PACKAGE_OPTIONS}")
+        if remainder and scheme in ("package", "model"):
+            directories = ", ".join(str(path) for path in (self.directory, *self.packages))
+            raise MeshError(f"not found (looked in {directories}); name its package in {PACKAGE_OPTIONS}")
         if not all(_is_inside(path, root, False) for root, path in candidates):
             raise MeshError(f"lies outside the model's directory; name its directory in {PACKAGE_OPTIONS}")
         raise MeshError("there is no such file")
 
-    def _candidates(self, scheme: str, rest: str, name: str) -> list[tuple[Path, Path]]:
-        """Return candidates (directory that must contain the file, file) in order of priority."""
-        if not rest or scheme == "file":
-            path = Path(unquote(urlparse(name).path)) if rest else self.directory / name
+    def _candidates(self, scheme: str, remainder: str, name: str) -> list[tuple[Path, Path]]:
+        """Return pairs (directory that must contain the file, candidate for the file) in order of priority."""
+        if not remainder or scheme == "file":
+            path = Path(unquote(urlparse(name).path)) if remainder else self.directory / name
             return [(root, path) for root in (self.home, *self.packages)]
-        package, _, inner = rest.lstrip("/").partition("/")
-        found = []
+        package, _, inner = remainder.lstrip("/").partition("/")
+        candidates = []
         for directory in self.packages:
             if directory.name == package:
-                found.append((directory, directory / inner))
-            found.append((directory, directory / package / inner))
+                candidates.append((directory, directory / inner))
+            candidates.append((directory, directory / package / inner))
         for directory in (self.directory, *self.directory.parents):
             if directory.name == package:
-                found.append((directory, directory / inner))
+                candidates.append((directory, directory / inner))
         if (installed := find_package(package)) is not None:
-            found.append((installed, installed / inner))
-        return [*found, (self.directory, self.directory / package / inner), (self.directory, self.directory / inner)]
+            candidates.append((installed, installed / inner))
+        return [
+            *candidates,
+            (self.directory, self.directory / package / inner),
+            (self.directory, self.directory / inner),
+        ]
 
 
 def _is_inside(path: Path, root: Path, links: bool) -> bool:
-    """Whether a path is below a directory after resolving links; with ``links`` links below it may lead outside."""
+    """Return whether a path is below a directory; ``links``: symbolic links in the directory may lead outside."""
     inside_before_links = Path(os.path.abspath(path)).is_relative_to(os.path.abspath(root))
     return (links and inside_before_links) or path.resolve().is_relative_to(root.resolve())
 
@@ -201,7 +212,7 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
     Unit and upward axis of COLLADA are applied. In glTF y is up and the unit is the metre; only embedded data are read.
     """
-    import trimesh  # slow to import, and most robots here have no meshes
+    import trimesh  # slow to import, and most bundled robots have no meshes
 
     try:
         size = path.stat().st_size
@@ -210,38 +221,38 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
         data, suffix = path.read_bytes(), path.suffix.lower()
     except OSError as error:
         raise MeshError(f"cannot be read: {error.strerror}") from None
-    turn = _frame(data, path)
+    frame = _file_frame(data, path)
     try:
         # from bytes, so that no other file (materials, textures) is opened
         loaded: Any = trimesh.load(io.BytesIO(data), file_type=suffix[1:], force="mesh")
-        vertices = np.array(loaded.vertices, dtype=float).reshape(-1, 3) @ turn.T
+        vertices = np.array(loaded.vertices, dtype=float).reshape(-1, 3) @ frame.T
         faces = np.array(loaded.faces, dtype=np.int64).reshape(-1, 3)
     except Exception as error:  # the readers raise exceptions of many types
         raise MeshError(f"cannot be read: {type(error).__name__}: {str(error)[:100]}") from None
     if not len(faces) or not len(vertices):
         raise MeshError("holds no triangles")
-    _refuse_more(len(faces), "triangles", MAX_TRIANGLES)
+    _check_count(len(faces), "triangles", MAX_TRIANGLES)
     if not np.isfinite(vertices).all() or faces.min() < 0 or faces.max() >= len(vertices):
         raise MeshError("holds vertices that are not finite or do not exist")
     return read_only(vertices), read_only(faces)
 
 
-def _refuse_more(count: int, what: str, limit: int) -> None:
+def _check_count(count: int, what: str, limit: int) -> None:
     if count > limit:
         raise MeshError(f"holds {count} {what}, at most {limit} are taken")
 
 
-def _frame(data: bytes, path: Path) -> np.ndarray:
-    """Check the size of a file's content; return the scaled rotation (3,3) to metres with z up.
+def _file_frame(data: bytes, path: Path) -> np.ndarray:
+    """Check the size of a file's content; return the scaled rotation (3,3) from the file's axes to metres with z up.
 
-    COLLADA passes through the strict XML reader first.
+    COLLADA files are parsed by the strict XML reader first.
     """
     suffix = path.suffix.lower()
     try:
         if suffix in (".glb", ".gltf"):
             items, triangles = gltf_counts(data, suffix == ".glb")
-            _refuse_more(items, "items of accessors", MAX_ITEMS)
-            _refuse_more(triangles, "triangles", MAX_TRIANGLES)
+            _check_count(items, "items of accessors", MAX_ITEMS)
+            _check_count(triangles, "triangles", MAX_TRIANGLES)
             return np.array(UP_AXES["Y_UP"], float)
         if suffix != ".dae":
             return np.eye(3)
@@ -251,13 +262,13 @@ def _frame(data: bytes, path: Path) -> np.ndarray:
         raise MeshError(f"cannot be read: {error}") from None
     except RobotError as error:
         raise MeshError(f"cannot be read: {error.problems[0].message}") from None
-    _refuse_more(nodes, "nodes", MAX_TRIANGLES)
-    _refuse_more(triangles, "triangles", MAX_TRIANGLES)
+    _check_count(nodes, "nodes", MAX_TRIANGLES)
+    _check_count(triangles, "triangles", MAX_TRIANGLES)
     return _collada_frame(root)
 
 
 def _collada_frame(root: Element) -> np.ndarray:
-    """Return the scaled rotation (3,3) of a COLLADA document.
+    """Return the scaled rotation (3,3) from the axes of a COLLADA document to metres with z up.
 
     A file without ``up_axis`` is not rotated, although the format's default is y: the writing tools ignore it too.
     """

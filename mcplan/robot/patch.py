@@ -13,7 +13,7 @@ MOUNT = "fixed_base"
 """Name of the patch that fixes the root link of a fixed-base robot to the world; its contact never opens."""
 
 MOUNT_LIMIT = 1e4
-"""N, N m: default load limit of a fixed base."""
+"""Default limit of the force (N) and of the moment (N m) on a fixed base."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,15 +22,15 @@ class Patch:
 
     Parameters
     ----------
-    name, link, limb : the patch, the link that carries it, the limb that it belongs to.
+    name, link, limb : names of the patch, of the link that carries it, and of the limb that it belongs to.
     kind : ``surface`` (polygon or edge), ``point`` (without moment), ``ball`` (rolling, in contact at its lowest
         point), ``grasp`` (holds a bar).
-    polygon : (k,2) convex corners in patch axes, counter-clockwise about z; two points are an edge; the origin alone
-        for a point, a ball or a grasp.
+    polygon : (k,2) corners of a convex polygon in patch axes, counter-clockwise about z (m); two corners are an edge; a
+        point, a ball and a grasp have the origin only.
     R, p : rotation (3,3) and position (3,) of the patch frame in the link; z points out of the link. The origin of a
         ball is its centre; its z axis points down when the limb is upright.
     max_force, max_moment : limits of a grasp (N, N m); infinite by default.
-    radius : of a ball (m), else 0.
+    radius : radius of a ball (m), else 0.
     """
 
     name: str
@@ -53,8 +53,8 @@ class Patch:
     def sample_points(self) -> np.ndarray:
         """Sample points (k,3) in the link's axes: corners, midpoints of the sides, centre."""
         corners = self.points + np.array([0.0, 0.0, self.radius])
-        middles = (corners + np.roll(corners, -1, axis=0)) / 2
-        return np.vstack([corners, middles, corners.mean(axis=0)]) @ self.R.T + self.p
+        midpoints = (corners + np.roll(corners, -1, axis=0)) / 2
+        return np.vstack([corners, midpoints, corners.mean(axis=0)]) @ self.R.T + self.p
 
 
 def mount_patch(link: str, max_force: float = MOUNT_LIMIT, max_moment: float = MOUNT_LIMIT) -> Patch:
@@ -64,15 +64,15 @@ def mount_patch(link: str, max_force: float = MOUNT_LIMIT, max_moment: float = M
 
 
 def convex_corners(polygon: np.ndarray) -> np.ndarray | None:
-    """Return the polygon (k,2) counter-clockwise, or None if it is not strictly convex.
+    """Return a polygon (k,2) in counter-clockwise order, or None if it is not strictly convex.
 
-    Two distinct points are an edge and returned unchanged.
+    One point, and two distinct points (an edge), are returned unchanged.
     """
     if len(polygon) == 1:
         return polygon
     sides = np.roll(polygon, -1, axis=0) - polygon
-    size = np.linalg.norm(sides, axis=1)
-    if size.min() < 1e-6:
+    lengths = np.linalg.norm(sides, axis=1)
+    if lengths.min() < 1e-6:
         return None
     if len(polygon) == 2:
         return polygon
@@ -81,5 +81,5 @@ def convex_corners(polygon: np.ndarray) -> np.ndarray | None:
     if (turns < 0).all():
         return convex_corners(polygon[::-1])
     angle = np.arctan2(turns, (sides * next_sides).sum(axis=1)).sum()
-    # all turns to the left, and one full turn in total: a pentagram also turns left everywhere, but twice
+    # a pentagram also turns left at each corner, but by two full turns in total
     return polygon if (turns > 0).all() and angle < 3 * np.pi else None

@@ -1,7 +1,7 @@
-"""Collision shapes of patches: a plate or a ball where the shapes of a URDF do not cover a patch.
+"""Collision shapes of patches: a plate or a ball for a patch that the shapes of a URDF do not cover.
 
-Without it, planner and certificate would miss a foot that penetrates the edge of a step; the physics detects it by the
-patch. Examples: bodies without shapes, soles modelled by four balls, hands with gaps between fingers.
+Without such a shape, planner and certificate would miss a foot that penetrates the edge of a step, while the physics
+detects it by the patch. Examples: links without shapes, soles modelled by four balls, hands with gaps between fingers.
 """
 
 from collections.abc import Mapping
@@ -16,24 +16,24 @@ from mcplan.robot.solid import Solid, distances_to
 from mcplan.util.arrays import read_only
 
 THICKNESS_RATIO = 0.1
-"""Thickness of a plate / longest side of its patch."""
+"""Thickness of a plate, divided by the longest side of its patch."""
 
 MAX_GAP_RATIO = 0.1
-"""Maximum gap between covered parts of a patch and the shapes of its body / longest side of the patch, or diameter of a
-ball."""
+"""Maximum difference of the distances of points of a covered patch from the shapes of its body, divided by the longest
+side of the patch, or by the diameter of a ball."""
 
-DOWN = np.array([(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (0, 1) if x or y or z], float)
-"""Directions of contact points of a ball: its lower half."""
+LOWER_DIRECTIONS = np.array([(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (0, 1) if x or y or z], float)
+"""Directions (k,3) from the centre of a ball to contact points on its lower half; z points down."""
 
 
 def with_patch_shapes(
     model: UrdfModel, frames: Mapping[str, tuple[int, np.ndarray]], patches: Mapping[str, Patch]
 ) -> UrdfModel:
-    """Add collision shapes for patches that the shapes of their bodies do not cover.
+    """Return the model with collision shapes added for patches that the shapes of their bodies do not cover.
 
     Parameters
     ----------
-    frames : body and pose in it (12,) by link.
+    frames : by link, index of its body and its pose in the body (12,).
     """
     solids: dict[int, list[Solid]] = {}
     for name, link in model.links.items():
@@ -50,20 +50,20 @@ def with_patch_shapes(
 
 
 def _is_uncovered(patch: Patch, body: int, offset: np.ndarray, solids: Mapping[int, list[Solid]]) -> bool:
-    """Whether the ``solids`` of the body leave a part of the patch uncovered."""
+    """Return whether the solids of a body leave a part of a patch uncovered; ``offset`` (12,) is the link's pose."""
     if not solids[body]:
         return True
     R, p = offset[:9].reshape(3, 3), offset[9:]
-    points, size = patch.sample_points, float(np.ptp(patch.polygon, axis=0).max())
+    points, patch_size = patch.sample_points, float(np.ptp(patch.polygon, axis=0).max())
     if patch.kind == "ball":
-        below = patch.radius * DOWN / np.linalg.norm(DOWN, axis=1)[:, None]
-        points, size = below @ patch.R.T + patch.p, 2 * patch.radius
+        lower_points = patch.radius * LOWER_DIRECTIONS / np.linalg.norm(LOWER_DIRECTIONS, axis=1)[:, None]
+        points, patch_size = lower_points @ patch.R.T + patch.p, 2 * patch.radius
     distances = distances_to(solids[body], points @ R.T + p)
-    return bool(distances.max() - distances.min() > MAX_GAP_RATIO * size)
+    return bool(distances.max() - distances.min() > MAX_GAP_RATIO * patch_size)
 
 
 def patch_shape(patch: Patch) -> Shape | None:
-    """Return the collision shape of a patch, in its frame; None for an edge, a point or a grasp."""
+    """Return the collision shape of a patch in its own frame; None for an edge, a point or a grasp."""
     if patch.kind == "ball":
         return Sphere(patch.radius)
     if patch.kind != "surface" or len(patch.polygon) < 3:
@@ -71,7 +71,7 @@ def patch_shape(patch: Patch) -> Shape | None:
     corners, k = np.asarray(patch.polygon), len(patch.polygon)
     depth = THICKNESS_RATIO * float(np.ptp(corners, axis=0).max())
     vertices = np.vstack([np.column_stack([corners, np.full(k, z)]) for z in (0.0, -depth)])
-    fan = np.array([(0, i, i + 1) for i in range(1, k - 1)])
+    top_faces = np.array([(0, i, i + 1) for i in range(1, k - 1)])
     sides = [face for i in range(k) for j in ((i + 1) % k,) for face in ((i, i + k, j + k), (i, j + k, j))]
-    faces = np.vstack([fan, fan[:, ::-1] + k, np.array(sides)])
+    faces = np.vstack([top_faces, top_faces[:, ::-1] + k, np.array(sides)])
     return MeshShape(read_only(vertices), read_only(faces))

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 Pose = tuple[np.ndarray, np.ndarray]
-"""R (3,3) and p (3,)."""
+"""Rotation R (3,3) and position p (3,)."""
 
 
 def rotation_from_rpy(rpy) -> np.ndarray:
@@ -20,7 +20,7 @@ def rotation_from_rpy(rpy) -> np.ndarray:
 
 
 def rotation_from_quat(quat_wxyz) -> np.ndarray:
-    """Return the rotation (3,3) of a quaternion (4,), which is normalised first."""
+    """Return the rotation (3,3) of a quaternion w x y z (4,) of any length."""
     w, x, y, z = np.asarray(quat_wxyz, float) / np.linalg.norm(quat_wxyz)
     return np.array(
         [
@@ -34,20 +34,20 @@ def rotation_from_quat(quat_wxyz) -> np.ndarray:
 def quat_from_rotation(R) -> np.ndarray:
     """Return the unit quaternion w x y z (4,) with ``w >= 0`` of a rotation (3,3).
 
-    The largest of the four components comes from the diagonal, the others are divided by it (Shepperd 1978).
+    The largest of the four components follows from the diagonal, the others by division by it (Shepperd 1978).
     """
     R = np.asarray(R, float)
     trace = np.trace(R)
-    squares = np.array([trace, R[0, 0], R[1, 1], R[2, 2]])
-    largest = int(np.argmax(squares))
+    diagonals = np.array([trace, R[0, 0], R[1, 1], R[2, 2]])
+    largest = int(np.argmax(diagonals))
     quat = np.empty(4)
-    quat[largest] = 1 + 2 * squares[largest] - trace if largest else 1 + trace
-    w_part = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    quat[largest] = 1 + 2 * diagonals[largest] - trace if largest else 1 + trace
+    antisymmetric = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
     if largest == 0:
-        quat[1:] = w_part
+        quat[1:] = antisymmetric
     else:
         i = largest - 1
-        quat[0] = w_part[i]
+        quat[0] = antisymmetric[i]
         for j in {0, 1, 2} - {i}:
             quat[1 + j] = R[i, j] + R[j, i]
     quat /= np.linalg.norm(quat)
@@ -73,13 +73,13 @@ def base_rotation(q: np.ndarray) -> np.ndarray:
 
 def with_base(q: np.ndarray, p: np.ndarray, orientation: Rotation) -> np.ndarray:
     """Return a configuration (nq,) with another base position (3,) and orientation."""
-    moved = q.copy()
-    moved[:3], moved[3:7] = p, orientation.as_quat(scalar_first=True)
-    return moved
+    new_q = q.copy()
+    new_q[:3], new_q[3:7] = p, orientation.as_quat(scalar_first=True)
+    return new_q
 
 
 def base_yaw(q: np.ndarray) -> float:
-    """Return the heading of the base (rad), from its x axis, or, if that is steep, from its y axis."""
+    """Return the heading of the base (rad), from its x axis, or from its y axis if the x axis is steep."""
     R = base_rotation(q)
     if np.hypot(*R[:2, 0]) > 0.5:
         return float(np.arctan2(R[1, 0], R[0, 0]))
@@ -87,7 +87,7 @@ def base_yaw(q: np.ndarray) -> float:
 
 
 def heading_rotation(q: np.ndarray) -> np.ndarray:
-    """Return the rotation (3,3) about the vertical by the heading of the base."""
+    """Return the rotation (3,3) about the vertical axis by the heading of the base."""
     return np.asarray(Rotation.from_euler("z", base_yaw(q)).as_matrix())
 
 
@@ -97,11 +97,11 @@ def rotate_z(yaw: float, offset: np.ndarray) -> np.ndarray:
     return np.array([c * offset[0] - s * offset[1], s * offset[0] + c * offset[1], offset[2]])
 
 
-def same_pose(one: np.ndarray, other: np.ndarray, tolerance: float) -> bool:
-    """Whether poses (7,), position and quaternion, are equal within a tolerance; q and -q are the same rotation."""
-    sign = -1.0 if one[3:] @ other[3:] < 0.0 else 1.0
-    off = np.append(one[:3] - other[:3], sign * one[3:] - other[3:])
-    return bool(np.abs(off).max() <= tolerance)
+def same_pose(pose: np.ndarray, other_pose: np.ndarray, tolerance: float) -> bool:
+    """Return whether poses (7,), position and quaternion, agree within a tolerance; q and -q are equal rotations."""
+    sign = -1.0 if pose[3:] @ other_pose[3:] < 0.0 else 1.0
+    difference = np.append(pose[:3] - other_pose[:3], sign * pose[3:] - other_pose[3:])
+    return bool(np.abs(difference).max() <= tolerance)
 
 
 def pose_logarithm(R: np.ndarray, p: np.ndarray) -> np.ndarray:
@@ -120,7 +120,7 @@ def pose_logarithm(R: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return ``a x b`` (3,) of two vectors (3,): ``np.cross`` takes ten times as long for one pair."""
+    """Return ``a x b`` (3,) of two vectors (3,), ten times as fast as ``np.cross``."""
     (a0, a1, a2), (b0, b1, b2) = a.tolist(), b.tolist()
     return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
 

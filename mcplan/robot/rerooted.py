@@ -11,27 +11,27 @@ import numpy as np
 
 from mcplan.robot.description import Joint, Link, UrdfModel
 
-BEHIND = "behind_"
-"""Prefix, before a joint's name, of the auxiliary link at its frame on the side of the old root."""
+AUXILIARY_PREFIX = "behind_"
+"""Prefix of the name of the auxiliary link at a reversed joint, before the joint's name."""
 
 
-def rerooted(model: UrdfModel, base: str) -> UrdfModel:
-    """Return the description with another link as its root; every link keeps its frame, every joint its coordinate.
+def reroot(model: UrdfModel, base: str) -> UrdfModel:
+    """Return the description with another link as its root; links keep their frames, joints their coordinates.
 
-    Joints on the path from the old root to the new one are reversed. In the file a joint is
-    ``X_parent,child = X exp(s)`` with the rotation or translation s after its constant part X; reversed it is
-    ``exp(-s) X^-1``, with the constant part last. An auxiliary massless link is inserted at the joint.
+    Joints on the path from the old root to the new one are reversed. The pose of a joint's child in its parent is
+    ``X exp(s)``, with the constant part X and the rotation or translation s. The reversed joint has the inverse
+    ``exp(-s) X^-1``, whose constant part comes last: it becomes a fixed joint after an auxiliary massless link.
 
     Parameters
     ----------
-    base : a link of the description.
+    base : name of the new root link.
     """
     if base == model.root:
         return model
     links, joints = dict(model.links), dict(model.joints)
     for joint in joints_to_root(model, base):
-        for flipped, auxiliary in _reversed(joint):
-            joints[flipped.name] = flipped
+        for new_joint, auxiliary in _reversed(joint):
+            joints[new_joint.name] = new_joint
             if auxiliary is not None:
                 links[auxiliary.name] = auxiliary
     children: dict[str, tuple[str, ...]] = {name: () for name in links}
@@ -61,11 +61,11 @@ def joints_to_root(model: UrdfModel, link: str | None) -> Iterator[Joint]:
 
 
 def _reversed(joint: Joint) -> list[tuple[Joint, Link | None]]:
-    """Return the reversed joint, its constant part as a fixed joint, and the auxiliary link."""
+    """Return the reversed joint with its auxiliary link, and its constant part as a fixed joint."""
     R, p = np.ascontiguousarray(joint.R.T), -joint.R.T @ joint.p
     if joint.type == "fixed":
         return [(replace(joint, parent=joint.child, child=joint.parent, R=R, p=p), None)]
-    auxiliary = Link(BEHIND + joint.name, joint.line, None)
+    auxiliary = Link(AUXILIARY_PREFIX + joint.name, joint.line, None)
     moving = replace(joint, parent=joint.child, child=auxiliary.name, R=np.eye(3), p=np.zeros(3), axis=-joint.axis)
     x = np.array([1.0, 0.0, 0.0])
     constant = Joint(auxiliary.name, joint.line, "fixed", auxiliary.name, joint.parent, R, p, x)
@@ -74,8 +74,8 @@ def _reversed(joint: Joint) -> list[tuple[Joint, Link | None]]:
 
 Axis = Literal["x", "-x", "y", "-y", "z", "-z"]
 
-BASE, BASE_JOINT = "base_axes", "base_axes_fixed"
-"""Link and fixed joint added above the root."""
+BASE_LINK, BASE_JOINT = "base_axes", "base_axes_fixed"
+"""Names of the link and the fixed joint that are added above the root."""
 
 
 def direction(axis: Axis) -> np.ndarray:
@@ -92,11 +92,11 @@ def with_base_axes(model: UrdfModel, forward: Axis, up: Axis) -> UrdfModel:
     x, z = direction(forward), direction(up)
     R = np.array([x, np.cross(z, x), z])
     line = model.links[model.root].line
-    mount = Joint(BASE_JOINT, line, "fixed", BASE, model.root, R, np.zeros(3), np.array([1.0, 0.0, 0.0]))
+    mount = Joint(BASE_JOINT, line, "fixed", BASE_LINK, model.root, R, np.zeros(3), np.array([1.0, 0.0, 0.0]))
     return replace(
         model,
-        root=BASE,
-        links={BASE: Link(BASE, line, None), **model.links},
+        root=BASE_LINK,
+        links={BASE_LINK: Link(BASE_LINK, line, None), **model.links},
         joints={BASE_JOINT: mount, **model.joints},
-        children={BASE: (BASE_JOINT,), **model.children},
+        children={BASE_LINK: (BASE_JOINT,), **model.children},
     )

@@ -1,4 +1,4 @@
-"""Robot class: kinematics and dynamics by name; methods check shapes, call one kernel and return new arrays."""
+"""Robot class: kinematics and dynamics; its methods check shapes, call one kernel and return new arrays."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -36,8 +36,8 @@ def state_array(name: str, value: ArrayLike, size: int, is_q: bool) -> np.ndarra
 
     Parameters
     ----------
-    name : of the argument, for errors.
-    is_q : whether it is a configuration, with the base's quaternion in 3 to 7.
+    name : name of the argument, for errors.
+    is_q : whether the state is a configuration, whose entries 3 to 6 are the quaternion of the base.
 
     Raises
     ------
@@ -59,21 +59,21 @@ def state_array(name: str, value: ArrayLike, size: int, is_q: bool) -> np.ndarra
     if array.ndim not in (1, 2) or array.shape[-1] != size:
         raise InputError(f"{name} has the shape {array.shape}; expected ({size},) or (B, {size})")
     if not np.isfinite(array).all():
-        place = np.argwhere(~np.isfinite(array))[0]
-        index = ", ".join(str(i) for i in place)
-        raise InputError(f"{name}[{index}] = {array[tuple(place)]} is not finite")
+        entry = np.argwhere(~np.isfinite(array))[0]
+        index = ", ".join(str(i) for i in entry)
+        raise InputError(f"{name}[{index}] = {array[tuple(entry)]} is not finite")
     if is_q:
         norms = np.linalg.norm(array[..., 3:7], axis=-1)
         if np.any(np.abs(norms - 1) > QUATERNION_TOLERANCE):
-            worst = float(norms.flat[np.argmax(np.abs(norms - 1))])
-            raise InputError(f"{name}[3:7], the base quaternion w x y z, has the length {worst:.9g}; expected 1")
+            length = float(norms.flat[np.argmax(np.abs(norms - 1))])
+            raise InputError(f"{name}[3:7], the base quaternion w x y z, has the length {length:.9g}; expected 1")
     return array if array.flags.writeable else array.copy()
 
 
 MIN_PARALLEL_BATCH = 4096
 """Minimum batch size for parallel kernels: for smaller batches, starting threads would take longer."""
 
-IDENTITY = frame_offset(np.eye(3), np.zeros(3))
+IDENTITY_POSE = frame_offset(np.eye(3), np.zeros(3))
 """Pose (12,) of a body in itself."""
 
 MAX_LISTED_NAMES = 20
@@ -84,8 +84,9 @@ MAX_LISTED_NAMES = 20
 class Robot:
     """A robot with a floating base, or with a fixed one (``fixed``) at the pose ``q[:7]``.
 
-    ``q`` (nq,) is base position, base quaternion w x y z, joints; ``v`` (nv,) base linear velocity, base angular
-    velocity (world axes, at the base origin), joint rates. Every dynamics method also takes a leading axis.
+    ``q`` (nq,) consists of base position, base quaternion w x y z and joint positions; ``v`` (nv,) of linear and
+    angular velocity of the base (world axes, at the base origin) and joint rates. Methods of kinematics and dynamics
+    also accept batches of states along a leading axis.
     """
 
     name: str
@@ -94,16 +95,16 @@ class Robot:
     joint_names: tuple[str, ...]
     limits: JointLimits
     frames: Mapping[str, tuple[int, np.ndarray]]
-    """Links and patches: the body and the pose in it (12,), rotation row-major and position."""
+    """By link or patch: index of its body, and its pose in the body (12,), rotation row-major and position."""
     patches: Mapping[str, Patch] = field(default_factory=dict)
     posture_table: Mapping[str, np.ndarray] = field(default_factory=dict)
     locked: Mapping[str, float] = field(default_factory=dict)
     collision_ignore: frozenset[frozenset[str]] = frozenset()
-    """Pairs of links that may overlap, beyond those that one joint connects."""
+    """Pairs of links that may overlap, in addition to links connected by a joint."""
     path: Path | None = None
     digest: str = ""
     srdf_path: Path | None = None
-    """The SRDF with pairs and postures, if there is one."""
+    """The SRDF with ignored pairs and postures, if there is one."""
     srdf_postures: frozenset[str] = frozenset()
     _scratch: local = field(default_factory=local, repr=False)
 
@@ -165,16 +166,16 @@ class Robot:
 
     @cached_property
     def scale(self) -> RobotScale:
-        """Sizes relative to the reference robot of the default settings (HRP-2)."""
+        """Sizes relative to those of HRP-2, the reference robot of the default settings."""
         return RobotScale.of(self)
 
     @cached_property
     def folds(self) -> dict[str, tuple[Fold, ...]]:
-        """Joints that fold the limb of each patch: its knee, its elbow."""
+        """By patch, the joints that fold its limb: knee or elbow."""
         return find_folds(self)
 
     def folds_of(self, patches: Iterable[str]) -> set[Fold]:
-        """Return the joints that fold the limbs of patches."""
+        """Return the joints that fold the limbs of the given patches."""
         return {fold for patch in patches for fold in self.folds.get(patch, ())}
 
     @cached_property
@@ -206,28 +207,28 @@ class Robot:
     def usable_torque(self) -> np.ndarray:
         """Torque limit of each joint minus dry friction (n,), N m or N, at least a tenth of the limit.
 
-        A posture with a larger torque is held by friction, but the joint cannot move out of it.
+        In a posture that needs a larger torque friction helps to hold the joint, but the joint cannot move out of it.
         """
         return np.maximum(self.limits.torque - self.joint_friction, 0.1 * self.limits.torque)
 
     @property
     def link_names(self) -> tuple[str, ...]:
-        """All links of the URDF, depth-first."""
+        """Names of all links of the URDF, in depth-first order."""
         return tuple(self.description.links)
 
     @property
     def frame_names(self) -> tuple[str, ...]:
-        """All links, then all patches."""
+        """Names of all links, then of all patches."""
         return tuple(self.frames)
 
     @property
     def geometry(self) -> dict[str, tuple[Geometry, ...]]:
-        """Shapes of each link."""
+        """Shapes of each link, by name."""
         return {name: link.geometry for name, link in self.description.links.items()}
 
     @property
     def urdf_path(self) -> Path:
-        """The URDF file on disk."""
+        """Path of the URDF file."""
         return self.description.path
 
     @property
@@ -237,11 +238,11 @@ class Robot:
 
     def posture(self, name: str) -> np.ndarray:
         """Return the named posture as ``q`` (nq,)."""
-        return self._known("posture", name, self.posture_table).copy()
+        return self._lookup("posture", name, self.posture_table).copy()
 
     @property
     def ball_columns(self) -> tuple[int, ...]:
-        """First of the three coordinates of each ball joint, among those of the joints: its rotation vector, rad."""
+        """Joint index of the first of the three coordinates of each ball joint: a rotation vector, rad."""
         return tuple(int(row[V]) - 6 for row in self.tree.topology if row[TYPE] == BALL)
 
     def neutral(self) -> np.ndarray:
@@ -254,7 +255,8 @@ class Robot:
     def random_configuration(self, seed: int | np.random.Generator = 0) -> np.ndarray:
         """Return a random ``q``: base within 1 m of the origin in each axis, any orientation, joints in their limits.
 
-        A joint without a limit on one side goes up to pi from zero or from its other limit. A fixed base is at zero.
+        A missing limit is replaced by one at a distance of pi from the other limit, or from zero. A fixed base is at
+        the origin.
         """
         random = np.random.default_rng(seed)
         q = np.empty(self.nq)
@@ -270,13 +272,13 @@ class Robot:
         return q
 
     def frame(self, name: str) -> tuple[int, np.ndarray]:
-        """Return the body that carries a link or patch, and the pose of the frame in it (12,)."""
-        return self._known("link or patch", name, self.frames)
+        """Return the index of the body that carries a link or patch, and the pose of the link or patch in it (12,)."""
+        return self._lookup("link or patch", name, self.frames)
 
     # -- kinematics and dynamics ----------------------------------------------------------------------------------
 
     def mass_matrix(self, q) -> np.ndarray:
-        """Return ``M`` (nv, nv), armature included."""
+        """Return the mass matrix ``M`` (nv, nv), armature included."""
         return self._call(mass_matrix, batch.mass_matrix, (self.nv, self.nv), q=q)
 
     def nonlinear_effects(self, q, v) -> np.ndarray:
@@ -284,7 +286,7 @@ class Robot:
         return self._call(nonlinear_effects, batch.nonlinear_effects, (self.nv,), q=q, v=v)
 
     def inverse_dynamics(self, q, v, vd) -> np.ndarray:
-        """Return the generalized force (nv,) ``M vd + h``."""
+        """Return the generalized force ``M vd + h`` (nv,)."""
         return self._call(inverse_dynamics, batch.inverse_dynamics, (self.nv,), q=q, v=v, vd=vd)
 
     def forward_dynamics(self, q, v, tau) -> np.ndarray:
@@ -296,8 +298,8 @@ class Robot:
         if self.fixed:
 
             def joints(tree, q, v, force, work, out):
-                rest = force - self.nonlinear_effects(q, v)
-                out[:6], out[6:] = 0.0, np.linalg.solve(self.mass_matrix(q)[6:, 6:], rest[6:])
+                net_force = force - self.nonlinear_effects(q, v)
+                out[:6], out[6:] = 0.0, np.linalg.solve(self.mass_matrix(q)[6:, 6:], net_force[6:])
 
             return self._call(joints, None, (self.nv,), q=q, v=v, tau=self._generalized(tau))
 
@@ -318,7 +320,7 @@ class Robot:
         return self.mass * GRAVITY * self.com_jacobian(q)[..., 2, :]
 
     def com_jacobian(self, q) -> np.ndarray:
-        """Return ``J`` (3, nv) with ``dc/dt = J v``."""
+        """Return the Jacobian ``J`` (3, nv) of the centre of mass c: ``dc/dt = J v``."""
 
         def one(tree, q, work, out):
             com_jacobian(tree, q, work, np.empty(3), out)
@@ -329,7 +331,7 @@ class Robot:
         return self._call(one, many, (3, self.nv), q=q)
 
     def centroidal_momentum_matrix(self, q) -> np.ndarray:
-        """Return ``A`` (6, nv): linear momentum and angular momentum about the centre of mass are ``A v``."""
+        """Return ``A`` (6, nv): ``A v`` is the linear momentum and the angular momentum about the centre of mass."""
         return self._call(centroidal_momentum_matrix, batch.centroidal_momentum_matrix, (6, self.nv), q=q)
 
     def frame_pose(self, q, name: str) -> np.ndarray:
@@ -338,10 +340,10 @@ class Robot:
 
     def body_pose(self, q, body: int) -> np.ndarray:
         """Return the pose (4, 4) of a body of the tree: the frame of the link that its joint moves."""
-        return self._of_frame(frame_pose, batch.frame_pose, (4, 4), body, IDENTITY, q=q)
+        return self._of_frame(frame_pose, batch.frame_pose, (4, 4), body, IDENTITY_POSE, q=q)
 
     def frame_jacobian(self, q, name: str) -> np.ndarray:
-        """Return ``J`` (6, nv): linear then angular velocity at the frame's origin, world axes."""
+        """Return ``J`` (6, nv): ``J v`` is the linear and angular velocity at the frame's origin, world axes."""
         return self._of_frame(frame_jacobian, batch.frame_jacobian, (6, self.nv), *self.frame(name), q=q)
 
     def frame_bias_acceleration(self, q, v, name: str) -> np.ndarray:
@@ -350,7 +352,7 @@ class Robot:
         return self._of_frame(*kernels, (6,), *self.frame(name), q=q, v=v)
 
     def integrate(self, q, v, dt: float) -> np.ndarray:
-        """Return ``q`` moved by ``dt v``: R3 x SO(3) x Rn."""
+        """Return the configuration (nq,) reached from ``q`` by the constant velocity ``v`` in the time ``dt`` (s)."""
         try:
             dt = float(dt)
         except (TypeError, ValueError):
@@ -373,13 +375,13 @@ class Robot:
 
     # -- argument checks and kernel calls -------------------------------------------------------------------------
 
-    def _call(self, one: Callable, many: Callable | None, shape: tuple[int, ...], **arguments) -> np.ndarray:
-        """Check the arguments, call the kernel for one state or, if there is one, for a batch; return its output."""
+    def _call(self, kernel: Callable, batch_kernel: Callable | None, shape: tuple[int, ...], **arguments) -> np.ndarray:
+        """Check the arguments; return the output of ``kernel`` by state, or of ``batch_kernel`` for large batches."""
         arrays = [self._checked(name, value) for name, value in arguments.items()]
         batches = {array.shape[0] for array in arrays if array.ndim == 2}
         if not batches:
             out = np.empty(shape)
-            one(self.tree, *arrays, self._work(), out)
+            kernel(self.tree, *arrays, self._work(), out)
             return out
         if len(batches) > 1:
             shapes = ", ".join(f"{name} {array.shape}" for name, array in zip(arguments, arrays, strict=True))
@@ -387,23 +389,23 @@ class Robot:
         (size,) = batches
         out = np.empty((size, *shape))
         batched = [array if array.ndim == 2 else np.tile(array, (size, 1)) for array in arrays]
-        if many is None or size < MIN_PARALLEL_BATCH:
+        if batch_kernel is None or size < MIN_PARALLEL_BATCH:
             tree, work = self.tree, self._work()
             for *state, row in zip(*batched, out, strict=True):
-                one(tree, *state, work, row)
+                kernel(tree, *state, work, row)
         else:
-            many(self.tree, *batched, self._workspaces(), out)
+            batch_kernel(self.tree, *batched, self._workspaces(), out)
         return out
 
     def _of_frame(
-        self, one: Callable, many: Callable, shape: tuple[int, ...], body: int, offset: np.ndarray, **state
+        self, kernel: Callable, batch_kernel: Callable, shape: tuple[int, ...], body: int, offset: np.ndarray, **state
     ) -> np.ndarray:
-        """Call kernels that take the body of a frame and its pose there (12,) after the state."""
+        """Call kernels that take, after the state, the body of a frame and the pose of the frame in it (12,)."""
 
         def at_frame(kernel: Callable) -> Callable:
             return lambda tree, *rest: kernel(tree, *rest[:-2], body, offset, *rest[-2:])
 
-        return self._call(at_frame(one), at_frame(many), shape, **state)
+        return self._call(at_frame(kernel), at_frame(batch_kernel), shape, **state)
 
     def _generalized(self, tau) -> np.ndarray:
         """Return the generalized force of joint torques; a generalized force is returned unchanged."""
@@ -426,9 +428,9 @@ class Robot:
             self._scratch.workspaces = workspaces(self.tree, os.cpu_count() or 1)
         return self._scratch.workspaces
 
-    def _known(self, what: str, name: str, table: Mapping):
+    def _lookup(self, kind: str, name: str, table: Mapping):
         if name not in table:
-            rest = f", and {len(table) - MAX_LISTED_NAMES} more" if len(table) > MAX_LISTED_NAMES else ""
-            hint = did_you_mean(str(name), table) or f"; it has {', '.join(list(table)[:MAX_LISTED_NAMES])}{rest}"
-            raise InputError(f"robot {self.name!r} has no {what} {name!r}{hint}")
+            omitted = f", and {len(table) - MAX_LISTED_NAMES} more" if len(table) > MAX_LISTED_NAMES else ""
+            hint = did_you_mean(str(name), table) or f"; it has {', '.join(list(table)[:MAX_LISTED_NAMES])}{omitted}"
+            raise InputError(f"robot {self.name!r} has no {kind} {name!r}{hint}")
         return table[name]

@@ -20,31 +20,31 @@ class FileSection(BaseModel):
 
 
 class PoseSection(FileSection):
-    """``xyz`` in m with ``rpy`` in rad or ``quat_wxyz``."""
+    """A pose: position, and orientation as ``rpy`` or ``quat_wxyz``."""
 
     xyz: Vector = (0.0, 0.0, 0.0)
-    """m."""
+    """Position, m."""
     rpy: Vector | None = None
-    """``Rz(yaw) Ry(pitch) Rx(roll)``, rad."""
+    """Roll, pitch, yaw, rad: the rotation is ``Rz(yaw) Ry(pitch) Rx(roll)``."""
     quat_wxyz: tuple[Number, Number, Number, Number] | None = None
-    """Unit quaternion, instead of ``rpy``."""
+    """Unit quaternion w, x, y, z, instead of ``rpy``."""
 
 
 class PatchSection(FileSection):
-    """One patch."""
+    """A contact patch."""
 
     link: str
-    """Link of the patch."""
+    """Link that carries the patch."""
     pose: PoseSection = PoseSection()
     """Pose of the patch in the link; its z axis points out of the link."""
     polygon: list[Corner] | None = None
-    """Corners x, y in the patch's plane, m: convex; two are an edge."""
+    """Corners x, y of a convex polygon in the patch's plane, m; two corners are an edge."""
     kind: Kind = "surface"
     """``surface``, ``point``, ``ball`` or ``grasp`` (see [Patches](../robots.md#patches))."""
     radius: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Radius of a ball, m; ``pose`` is then that of its centre."""
+    """Radius of a ball, m; ``pose`` is then the pose of its centre."""
     limb: str | None = None
-    """Name of the limb that moves it; patches of the same limb move together."""
+    """Name of the limb that moves the patch; patches of the same limb move together."""
     max_force: Positive | None = None
     """Maximum normal force, or maximum force of a grasp, N."""
     max_moment: Positive | None = None
@@ -52,45 +52,45 @@ class PatchSection(FileSection):
 
 
 class PostureSection(FileSection):
-    """One named posture; other joints are 0."""
+    """A named posture."""
 
     base: PoseSection = PoseSection()
     """Pose of the base; the ground is z = 0."""
     joints: dict[str, Number] = {}
-    """rad or m; other joints are 0."""
+    """Joint positions, rad or m; joints that are not listed are at 0."""
 
 
 class LimitSection(FileSection):
     """Limits that replace those of the URDF."""
 
     lower: Number | None = None
-    """Position, rad or m."""
+    """Lower limit of the position, rad or m."""
     upper: Number | None = None
-    """Position, rad or m."""
+    """Upper limit of the position, rad or m."""
     velocity: Positive | None = None
-    """rad/s or m/s."""
+    """Limit of the speed, rad/s or m/s."""
     torque: Positive | None = None
-    """N m or N."""
+    """Limit of the torque or force, N m or N."""
 
 
 class CollisionSection(FileSection):
-    """Pairs of links that are never checked against each other, beyond those that one joint connects."""
+    """Exceptions of the check for self-collision; links connected by a joint are never checked."""
 
     ignore: list[tuple[str, str]] = []
-    """Pairs of links."""
+    """Pairs of links that are never checked against each other."""
 
 
 class MountSection(FileSection):
-    """Load limits of a fixed base's mount, N and N m."""
+    """Load limits of the mount of a fixed base."""
 
     max_force: Positive = MOUNT_LIMIT
-    """N."""
+    """Maximum force, N."""
     max_moment: Positive = MOUNT_LIMIT
-    """N m."""
+    """Maximum moment, N m."""
 
 
 class RobotSection(FileSection):
-    """The whole file."""
+    """A ``robot.yaml`` file."""
 
     mcplan: Literal[1]
     """Version of the format."""
@@ -101,7 +101,7 @@ class RobotSection(FileSection):
     srdf: str | None = None
     """SRDF with disabled collision pairs, postures and rotors; by default the one beside the URDF."""
     packages: list[str] = []
-    """Directories to search for ``package://`` of meshes."""
+    """Directories to search for the packages of ``package://`` paths."""
     base: str | None = None
     """Root link of the mechanism; by default that of the URDF."""
     forward: Axis = "x"
@@ -111,13 +111,13 @@ class RobotSection(FileSection):
     fixed_base: bool | MountSection | None = None
     """Whether the base is fixed to the world, or the load limits of its mount."""
     locked: dict[str, Number] = {}
-    """Locked joints with their positions, rad or m."""
+    """Positions of locked joints by name, rad or m."""
     armature: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = {}
-    """Reflected inertia of rotors by joint: gear ratio squared times the rotor's, kg m²."""
+    """Reflected rotor inertia by joint, kg m²: rotor inertia times the squared gear ratio."""
     limits: dict[str, LimitSection] = {}
-    """Limits by joint, instead of those of the URDF."""
+    """Limits by joint, which replace those of the URDF."""
     collision: CollisionSection = CollisionSection()
-    """Pairs of links that are never checked."""
+    """Exceptions of the check for self-collision."""
     patches: dict[str, PatchSection] = {}
     """Contact patches by name."""
     postures: dict[str, PostureSection] = {}

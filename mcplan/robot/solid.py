@@ -13,34 +13,36 @@ from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, S
 from mcplan.util.arrays import read_only
 
 NO_VERTICES = np.zeros((0, 3))
+"""Vertices of a solid that is not a hull."""
 
-POINT_RADIUS, MAX_DISTANCE = 1e-6, 1e3
-"""m: radius of a sphere that represents a point, and an upper bound of distances."""
+POINT_RADIUS_M, MAX_DISTANCE_M = 1e-6, 1e3
+"""Radius (m) of a sphere that represents a point, and an upper bound (m) of distances."""
 
 
 MIN_GRAPH_VERTICES = 24
-"""Hulls with fewer vertices are searched exhaustively: as fast as hill climbing."""
+"""Number of vertices below which a hull has no graph: testing all its vertices is as fast as hill climbing."""
 
 NO_GRAPH = np.zeros(0, np.int64)
+"""Graph of a solid without one."""
 
 
 @dataclass(frozen=True, eq=False)
 class HalfSpace:
-    """Everything below the plane z = 0 of its frame."""
+    """The half-space below the plane z = 0 of its frame."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solid:
-    """A convex shape with its pose.
+    """A convex shape with its pose: the points within ``radius`` of a core.
 
     Parameters
     ----------
-    kind : of the core, see ``mcplan.core.distance.shape``.
+    kind : kind of the core, see ``mcplan.core.distance.shape``.
     half : (3,) half sizes of the core, m.
-    radius : around the core, m.
+    radius : radius added around the core, m.
     R, p : pose of the shape in its link or in the world.
-    vertices : (k,3) of a hull, in the shape's frame.
-    graph : vertices and edges, as in ``Shapes.graph``; empty if there are few, or the hull is flat.
+    vertices : (k,3) vertices of a hull, in the shape's frame, m.
+    graph : edges of a hull, as in ``Shapes.graph``; empty for a hull with few vertices or a flat one.
     """
 
     kind: int
@@ -63,8 +65,8 @@ class Solid:
 
 
 _HULLS: WeakKeyDictionary[MeshShape, Solid] = WeakKeyDictionary()
-"""Cache of mesh hulls in their own frames: collisions, checks and simulation need each about a dozen times, and a large
-one takes some 10 ms."""
+"""Cache of mesh hulls in their own frames: collision checks and simulation need each of them about a dozen times, and a
+large one takes about 10 ms."""
 
 
 def solid(shape: Shape | HalfSpace, R: np.ndarray, p: np.ndarray) -> Solid:
@@ -95,7 +97,7 @@ def solid(shape: Shape | HalfSpace, R: np.ndarray, p: np.ndarray) -> Solid:
 
 
 def hull(points: np.ndarray, R: np.ndarray, p: np.ndarray) -> Solid:
-    """Return the convex hull of points (k,3), given in the frame (R, p)."""
+    """Return the convex hull of points (k,3) that are given in a frame with the pose ``R``, ``p``."""
     corners, faces = hull_corners(np.asarray(points, float))
     low, high = corners.min(axis=0), corners.max(axis=0)
     middle = (low + high) / 2
@@ -110,42 +112,45 @@ def hull_corners(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     For coplanar or fewer than four points, all points are corners, and there are no triangles.
     """
     try:
-        found = ConvexHull(points)
+        convex_hull = ConvexHull(points)
     except (QhullError, ValueError):
         return np.unique(points, axis=0), np.zeros((0, 3), int)
-    corners = np.sort(found.vertices)
-    return points[corners], np.searchsorted(corners, found.simplices)
+    corners = np.sort(convex_hull.vertices)
+    return points[corners], np.searchsorted(corners, convex_hull.simplices)
 
 
 def hull_graph(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Return the part of ``Shapes.graph`` of a hull with vertices (k,3) and triangles (m,3)."""
+    """Return the graph of a hull with vertices (k,3) and triangles (m,3), in the form of ``Shapes.graph``.
+
+    It has the extreme vertex for each cell of the directions, then the end vertices of the edges from each vertex.
+    """
     edges = np.vstack([faces[:, pair] for pair in ([0, 1], [1, 2], [2, 0], [1, 0], [2, 1], [0, 2])])
-    start, end = np.divmod(np.unique(edges[:, 0] * len(vertices) + edges[:, 1]), len(vertices))
-    fans = np.searchsorted(start, np.arange(len(vertices) + 1))
-    middles = (np.arange(CELLS) + 0.5) * 2.0 / CELLS - 1.0
-    u, v = (grid.ravel() for grid in np.meshgrid(middles, middles, indexing="ij"))
-    one = np.ones_like(u)
-    sides = [(one, u, v), (-one, u, v), (v, one, u), (v, -one, u), (u, v, one), (u, v, -one)]
+    start_vertices, end_vertices = np.divmod(np.unique(edges[:, 0] * len(vertices) + edges[:, 1]), len(vertices))
+    edge_starts = np.searchsorted(start_vertices, np.arange(len(vertices) + 1))
+    cell_centres = (np.arange(CELLS) + 0.5) * 2.0 / CELLS - 1.0
+    u, v = (grid.ravel() for grid in np.meshgrid(cell_centres, cell_centres, indexing="ij"))
+    ones = np.ones_like(u)
+    sides = [(ones, u, v), (-ones, u, v), (v, ones, u), (v, -ones, u), (u, v, ones), (u, v, -ones)]
     extreme_vertices = [np.argmax(np.column_stack(side) @ vertices.T, axis=1) for side in sides]
-    offset = 6 * CELLS**2 + len(fans)
-    return np.concatenate([*extreme_vertices, fans + offset, end]).astype(np.int64)
+    offset = 6 * CELLS**2 + len(edge_starts)
+    return np.concatenate([*extreme_vertices, edge_starts + offset, end_vertices]).astype(np.int64)
 
 
 def distances_to(solids: list[Solid], points: np.ndarray) -> np.ndarray:
     """Return the distances (k,) (m) of points (k,3) from the nearest solid, in the same frame; negative inside."""
     count = len(solids)
-    balls = [Solid(SPHERE, np.zeros(3), POINT_RADIUS, np.eye(3), x, NO_VERTICES) for x in points]
+    balls = [Solid(SPHERE, np.zeros(3), POINT_RADIUS_M, np.eye(3), x, NO_VERTICES) for x in points]
     shapes = pack([*solids, *balls], [0] * (count + len(balls)))
-    found, value, work = np.full(len(points), np.inf), np.zeros(PAIR_SIZE), scratch()
+    distances, value, work = np.full(len(points), np.inf), np.zeros(PAIR_SIZE), scratch()
     for k in range(len(points)):
         for i in range(count):
-            pair_distance(shapes, count + k, i, shapes.offset, MAX_DISTANCE, work, value)
-            found[k] = min(found[k], value[DISTANCE] + POINT_RADIUS)
-    return found
+            pair_distance(shapes, count + k, i, shapes.offset, MAX_DISTANCE_M, work, value)
+            distances[k] = min(distances[k], value[DISTANCE] + POINT_RADIUS_M)
+    return distances
 
 
 def pack(solids: list[Solid], bodies: list[int]) -> Shapes:
-    """Pack solids for the kernels; each is in the frame of a body of the tree, or in the world (body -1)."""
+    """Pack solids for the kernels; each is in the frame of a body, whose index is -1 for the world."""
     counts = np.array([(len(s.vertices), len(s.graph)) for s in solids], int).reshape(-1, 2)
     starts = np.cumsum(counts, axis=0) - counts
     graphs = np.where(counts[:, 1] > 0, starts[:, 1], -1)
@@ -160,7 +165,10 @@ def pack(solids: list[Solid], bodies: list[int]) -> Shapes:
 
 
 def shape_inertia(shape: Shape, mass: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return centre (3,) and principal inertia (3,) of a shape of uniform density; a mesh is treated as its box."""
+    """Return centre of mass (3,) and principal inertia (3,) of a shape of uniform density.
+
+    A mesh is replaced by its bounding box.
+    """
     if isinstance(shape, Sphere):
         return np.zeros(3), np.full(3, 0.4 * mass * shape.radius**2)
     if isinstance(shape, Box):
@@ -171,10 +179,10 @@ def shape_inertia(shape: Shape, mass: float) -> tuple[np.ndarray, np.ndarray]:
         return (low + high) / 2, shape_inertia(Box(tuple(high - low)), mass)[1]
     r, length = shape.radius, shape.length
     if isinstance(shape, Cylinder):
-        side = mass * (3 * r**2 + length**2) / 12
-        return np.zeros(3), np.array([side, side, mass * r**2 / 2])
-    # capsule: a cylinder and two half balls
-    tube, ball = length, 4 * r / 3
-    m, b = mass * tube / (tube + ball), mass * ball / (tube + ball)
-    side = m * (3 * r**2 + length**2) / 12 + b * (0.4 * r**2 + length**2 / 4 + 3 * length * r / 8)
-    return np.zeros(3), np.array([side, side, m * r**2 / 2 + b * 0.4 * r**2])
+        transverse = mass * (3 * r**2 + length**2) / 12
+        return np.zeros(3), np.array([transverse, transverse, mass * r**2 / 2])
+    # capsule: a tube and two half balls, whose volume is that of a tube of length 4 r / 3
+    tube, balls = length, 4 * r / 3
+    m_tube, m_balls = mass * tube / (tube + balls), mass * balls / (tube + balls)
+    transverse = m_tube * (3 * r**2 + length**2) / 12 + m_balls * (0.4 * r**2 + length**2 / 4 + 3 * length * r / 8)
+    return np.zeros(3), np.array([transverse, transverse, m_tube * r**2 / 2 + m_balls * 0.4 * r**2])

@@ -29,10 +29,10 @@ class Srdf:
 
     Parameters
     ----------
-    path, data : the file and its bytes.
-    ignored : pairs of links of ``disable_collisions`` that the URDF has.
-    states : by name of a ``group_state``, values by joint; a floating joint has seven, x y z and the quaternion
-        x y z w. States of the same name in several groups are merged.
+    path, data : the path of the file, and its bytes.
+    ignored : pairs of links in ``disable_collisions`` that exist in the URDF.
+    states : positions by joint for each name of a ``group_state``; a floating joint has seven values, x y z and the
+        quaternion x y z w. States of the same name in several groups are merged.
     armature : reflected inertia of the rotor (kg m²) by joint.
     """
 
@@ -43,14 +43,14 @@ class Srdf:
     armature: dict[str, float] = field(default_factory=dict)
 
     def postures(self, model: UrdfModel, assembly: Assembly, limits: JointLimits) -> dict[str, np.ndarray]:
-        """Return the states as ``q`` (nq,); a joint of seven values is the pose of the URDF's root link.
+        """Return the states as ``q`` (nq,) by name; a joint with seven values gives the pose of the URDF's root link.
 
-        Joints missing in a state are at zero; all joints are clamped to their limits.
+        Joints missing in a state are at zero; all joints are clipped to their limits.
         """
         index = {name: i for i, name in enumerate(assembly.joint_names)}
-        found = {}
+        postures_by_name = {}
         for name, values in self.states.items():
-            root = None
+            root_pose = None
             q = np.zeros(7 + len(index))
             q[3] = 1.0
             for joint, value in values.items():
@@ -58,18 +58,19 @@ class Srdf:
                     # continuous joints may also be given as cosine and sine
                     q[7 + index[joint]] = value[0] if len(value) == 1 else math.atan2(value[1], value[0])
                 elif len(value) == 7 and joint not in model.joints and np.linalg.norm(value[3:]) > 0.5:
-                    root = rotation_from_quat(value[[6, 3, 4, 5]]), value[:3]
+                    root_pose = rotation_from_quat(value[[6, 3, 4, 5]]), value[:3]
             q[7:] = np.clip(q[7:], limits.lower, limits.upper)
-            if root is not None:
-                q[:7] = _base(assembly, q, model.urdf_root, root)
-            found[name] = read_only(q)
-        return found
+            if root_pose is not None:
+                q[:7] = _base(assembly, q, model.urdf_root, root_pose)
+            postures_by_name[name] = read_only(q)
+        return postures_by_name
 
 
 def _base(assembly: Assembly, q: np.ndarray, link: str, pose: Pose) -> np.ndarray:
-    """Return position and quaternion (7,) of the base for a link pose ``R_WL, p_WL`` and given joints.
+    """Return position and quaternion (7,) of the base B for which a link L has the pose ``R_WL, p_WL``.
 
-    ``R_WB = R_WL R_BL'``,  ``p_WB = p_WL - R_WB p_BL``,  the base B of ``q`` (nq,) being at the world's origin.
+    ``R_WB = R_WL R_BL'``,  ``p_WB = p_WL - R_WB p_BL``.  The joints are those of ``q`` (nq,), whose base is at the
+    world's origin.
     """
     body, offset = assembly.frames[link]
     X = np.empty((4, 4))
@@ -79,11 +80,14 @@ def _base(assembly: Assembly, q: np.ndarray, link: str, pose: Pose) -> np.ndarra
 
 
 def srdf_beside(model: UrdfModel) -> Path | None:
-    """Find the SRDF of a URDF: same file name, beside it or in ``../srdf``; or the only one there of the same robot."""
+    """Return the SRDF of a URDF, beside it or in ``../srdf``, or None.
+
+    It has the same file name, or is the only one in the directory with the same robot name.
+    """
     home = model.path.parent
     for folder in (home, home.parent / "srdf"):
-        if (named := folder / (model.path.stem + SUFFIX)).is_file():
-            return named
+        if (candidate := folder / (model.path.stem + SUFFIX)).is_file():
+            return candidate
         of_robot = [path for path in sorted(folder.glob("*" + SUFFIX)) if _robot_of(path) == model.name]
         if len(of_robot) == 1:
             return of_robot[0]
@@ -98,12 +102,12 @@ def _robot_of(path: Path) -> str | None:
 
 
 def read_srdf(path: Path, model: UrdfModel, strict: bool, stacklevel: int) -> Srdf:
-    """Read an SRDF; links missing in the URDF are ignored: several URDFs may share an SRDF.
+    """Read an SRDF. Links that the URDF does not have are ignored, because several URDFs may share an SRDF.
 
     Raises
     ------
     RobotError
-        The file is no SRDF, or contains invalid numbers.
+        The file is not an SRDF, or contains invalid numbers.
     """
     data = read_bytes(path)
     root = read_xml(data, str(path))
@@ -130,9 +134,9 @@ def read_srdf(path: Path, model: UrdfModel, strict: bool, stacklevel: int) -> Sr
 def _armature(root: Element, model: UrdfModel, notes: Notes) -> dict[str, float]:
     """Return the reflected rotor inertia by joint; negative values are reported as problems.
 
-    A mimic joint ``q = k q_m + c`` adds ``k²`` times its inertia to its master.
+    A mimic joint ``q = k q_m + c`` adds ``k²`` times its inertia to that of its master m.
     """
-    found: dict[str, float] = {}
+    armature: dict[str, float] = {}
     for element in (joint for rotors in root.all("rotor_params") for joint in rotors.all("joint")):
         name = notes.text(element, "name", "rotor_params")
         inertia, ratio = (
@@ -144,11 +148,11 @@ def _armature(root: Element, model: UrdfModel, notes: Notes) -> dict[str, float]
             message = f"{name}: mass={inertia[0]:g} should be a rotor's inertia, 0 or more"
             notes.problem(element, "rotor_params", message)
         elif name in model.joints and model.joints[name].type != "ball":
-            found[name] = float(inertia[0] * ratio[0] ** 2)
-    for name in [name for name in found if model.joints[name].mimic is not None]:
+            armature[name] = float(inertia[0] * ratio[0] ** 2)
+    for name in [name for name in armature if model.joints[name].mimic is not None]:
         master, k, _ = resolve_mimic(model.joints[name], model.joints)
-        found[master] = found.get(master, 0.0) + k**2 * found.pop(name)
-    return found
+        armature[master] = armature.get(master, 0.0) + k**2 * armature.pop(name)
+    return armature
 
 
 def _values(state: Element, key: str, notes: Notes) -> dict[str, np.ndarray]:

@@ -23,10 +23,10 @@ class FreeBody:
 
     Parameters
     ----------
-    name : of the object, and of its frame.
+    name : name of the object, and of its frame.
     mass : kg.
-    com : (3,) centre of mass in its frame, m.
-    inertia : (3, 3) about the centre of mass, axes of its frame, kg m².
+    com : (3,) centre of mass in the body's frame, m.
+    inertia : (3, 3) inertia about the centre of mass, in the axes of the body's frame, kg m².
     """
 
     name: str
@@ -41,8 +41,8 @@ class System:
 
     Parameters
     ----------
-    robot : Robot
-    bodies : in the order of their coordinates.
+    robot : the robot.
+    bodies : the free bodies, in the order of their coordinates.
     """
 
     robot: Robot
@@ -65,53 +65,60 @@ class System:
 
 
 def relative_frame(frame: str, body: str) -> str:
-    """Return the name of a robot frame relative to a body."""
+    """Return the name of a frame of the robot whose motion is relative to a body."""
     return f"{frame} on {body}"
 
 
 class SystemTerms(Terms):
     """``Terms`` of a system: its ``q`` and ``v`` are those of the robot, followed by those of each body.
 
-    A body's frame is at the origin of its coordinates, ``M`` and ``h`` of its block are, with the centre of mass at
-    ``r`` from there, ``I = I_c - m [r][r]``, world axes (S1 sec. 3.4)::
+    A body's coordinates are those of its frame. ``M`` and ``h`` of its block follow from the Newton-Euler equations
+    about the frame's origin, in world axes (S1 sec. 3.4)::
 
         m (a + wd x r + w x (w x r)) = f + m g        I wd + w x I w + m r x (a - g) = n
 
+    with the acceleration ``a`` of the origin, the angular velocity ``w``, the centre of mass at ``r`` from the origin,
+    ``I = I_c - m [r][r]`` with the inertia ``I_c`` about the centre of mass, and the external wrench ``(f, n)``.
+
     ``J`` and ``velocity`` of a relative frame are those of the robot's frame minus those of the coincident point of the
-    body; ``J vd + bias`` is zero while they move together. Pose and wrenches are in world axes. Centre of mass and
-    momentum are those of the robot alone.
+    body; ``J vd + bias`` is zero while both move together. Pose and wrenches are in world axes. Centre of mass and
+    momentum are those of the robot without the bodies.
 
     Parameters
     ----------
-    system : robot and bodies.
+    system : the robot and the bodies.
     frames : names of links and patches.
-    relative : (frame, body) pairs; their names are those of ``relative_frame``.
+    relative : pairs (frame, body) for relative frames, whose names are those of `relative_frame`.
     """
 
     def __init__(self, system: System, frames: Sequence[str] = (), relative: Sequence[tuple[str, str]] = ()):
         robot, bodies = system.robot, system.bodies
         self._system = system
         self._robot = Terms(robot, [*frames, *(frame for frame, _ in relative)])
-        own = self._robot.frame_names
-        self.frame_names = (*own, *(body.name for body in bodies), *(relative_frame(*pair) for pair in relative))
+        robot_frames = self._robot.frame_names
+        self.frame_names = (
+            *robot_frames,
+            *(body.name for body in bodies),
+            *(relative_frame(*pair) for pair in relative),
+        )
         names = [body.name for body in bodies]
-        self._pairs = [(own.index(frame), names.index(body)) for frame, body in relative]
+        self._pairs = [(robot_frames.index(frame), names.index(body)) for frame, body in relative]
         self._allocate(robot.nq + 7 * len(bodies), system.nv)
-        first = len(own)
+        first = len(robot_frames)
         for i in range(len(bodies)):
             columns = slice(robot.nv + 6 * i, robot.nv + 6 * i + 6)
             self._J[first + i, :, columns] = np.eye(6)
 
     def update(self, q: ArrayLike, v: ArrayLike) -> None:
-        """Compute everything for the state (q, v) of the whole system."""
-        robot, own = self._system.robot, self._robot
+        """Compute all terms for the state (q, v) of the system."""
+        robot, robot_terms = self._system.robot, self._robot
         self.q[:], self.v[:] = q, v
-        own.update(self.q[: robot.nq], self.v[: robot.nv])
-        for mine, theirs in zip(self.arrays[2:], own.arrays[2:], strict=True):
-            mine[tuple(slice(size) for size in theirs.shape)] = theirs
+        robot_terms.update(self.q[: robot.nq], self.v[: robot.nv])
+        for target, source in zip(self.arrays[2:], robot_terms.arrays[2:], strict=True):
+            target[tuple(slice(size) for size in source.shape)] = source
         for i, body in enumerate(self._system.bodies):
             self._fill_body(i, body)
-        for k, pair in enumerate(self._pairs, start=len(own.frame_names) + len(self._system.bodies)):
+        for k, pair in enumerate(self._pairs, start=len(robot_terms.frame_names) + len(self._system.bodies)):
             self._fill_relative(k, *pair)
 
     def _fill_body(self, i: int, body: FreeBody) -> None:
@@ -128,9 +135,9 @@ class SystemTerms(Terms):
         h[:3] = m * cross(w, cross(w, r)) + weight
         h[3:] = cross(w, M[3:, 3:] @ w) + cross(r, weight)
 
-    def _fill_relative(self, k: int, own: int, i: int) -> None:
+    def _fill_relative(self, k: int, frame_index: int, i: int) -> None:
         robot, body = self._system.robot, self.frame(self._system.bodies[i].name)
-        absolute, relative = self.frame(self.frame_names[own]), self.frame(self.frame_names[k])
+        absolute, relative = self.frame(self.frame_names[frame_index]), self.frame(self.frame_names[k])
         r, w = absolute.p - body.p, body.velocity[3:]
         transport = np.eye(6)
         transport[:3, 3:] = -cross_matrix(r)

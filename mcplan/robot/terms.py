@@ -7,14 +7,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mcplan.core.rigid_body import terms as packed
+from mcplan.core.rigid_body import terms as kernels
 from mcplan.core.rigid_body.tree import Tree, workspace
 from mcplan.errors import InputError
 from mcplan.util.text import summary
 
 
 class HasTree(Protocol):
-    """Interface of robots for Terms."""
+    """Interface that `Terms` needs of a robot."""
 
     @property
     def tree(self) -> Tree:
@@ -43,17 +43,17 @@ class Terms:
 
     Parameters
     ----------
-    robot : the robot, or anything with its ``tree`` and ``frame(name)``
-    frames : names of links and patches; their pose, Jacobian and bias are computed
+    robot : a robot, or another object with ``tree`` and ``frame(name)``
+    frames : names of the links and patches whose pose, velocity, Jacobian and bias are computed
 
     Attributes
     ----------
     q, v : (nq,), (nv,) state of the last update
-    M, h : (nv, nv), (nv,) mass matrix with armature, Coriolis and gravity forces
-    com, com_velocity, com_bias : (3,) m, m/s, m/s²
-    com_jacobian : (3, nv)
-    momentum, momentum_bias : (6,) linear then angular about the centre of mass, and ``Adot v``
-    momentum_matrix : (6, nv)
+    M, h : (nv, nv), (nv,) mass matrix with armature; Coriolis, centrifugal and gravity forces
+    com, com_velocity, com_bias : (3,) centre of mass c, its velocity, and ``Jdot_c v``; m, m/s, m/s²
+    com_jacobian : (3, nv) ``J_c``
+    momentum, momentum_bias : (6,) linear and angular momentum l about the centre of mass, and ``Adot v``
+    momentum_matrix : (6, nv) ``A``
     """
 
     __repr__ = summary
@@ -62,61 +62,65 @@ class Terms:
         self._tree = tree = robot.tree
         self.frame_names = tuple(dict.fromkeys(frames))
         nv, count = len(tree.armature), len(self.frame_names)
-        places = [robot.frame(name) for name in self.frame_names]
-        self._body = np.array([body for body, _ in places], dtype=np.int64)
-        self._offset = np.array([offset for _, offset in places], dtype=float).reshape(count, 12)
+        frames_in_bodies = [robot.frame(name) for name in self.frame_names]
+        self._body = np.array([body for body, _ in frames_in_bodies], dtype=np.int64)
+        self._offset = np.array([offset for _, offset in frames_in_bodies], dtype=float).reshape(count, 12)
         self._work = workspace(tree)
         self._allocate(nv + 1, nv)
 
     def _allocate(self, nq: int, nv: int) -> None:
-        """Allocate the arrays for the frames in ``frame_names``, and views on them."""
+        """Allocate the arrays of all terms for the frames in ``frame_names``, and views of them."""
         count = len(self.frame_names)
         self.q = np.full(nq, np.nan)
         self.v = np.full(nv, np.nan)
         self.M = np.zeros((nv, nv))
         self.h = np.zeros(nv)
         self._rows = np.zeros((9, nv))
-        self._summary = np.zeros(packed.SUMMARY_SIZE)
+        self._summary = np.zeros(kernels.SUMMARY_SIZE)
         self._J = np.zeros((count, 6, nv))
-        self._values = np.zeros((count, packed.FRAME_SIZE))
+        self._values = np.zeros((count, kernels.FRAME_SIZE))
         self.momentum_matrix = self._rows[:6]
         self.com_jacobian = self._rows[6:]
-        self.com = self._summary[packed.COM_POSITION : packed.COM_VELOCITY]
-        self.com_velocity = self._summary[packed.COM_VELOCITY : packed.COM_BIAS]
-        self.com_bias = self._summary[packed.COM_BIAS : packed.MOMENTUM]
-        self.momentum = self._summary[packed.MOMENTUM : packed.MOMENTUM_BIAS]
-        self.momentum_bias = self._summary[packed.MOMENTUM_BIAS :]
+        self.com = self._summary[kernels.COM_POSITION : kernels.COM_VELOCITY]
+        self.com_velocity = self._summary[kernels.COM_VELOCITY : kernels.COM_BIAS]
+        self.com_bias = self._summary[kernels.COM_BIAS : kernels.MOMENTUM]
+        self.momentum = self._summary[kernels.MOMENTUM : kernels.MOMENTUM_BIAS]
+        self.momentum_bias = self._summary[kernels.MOMENTUM_BIAS :]
         self._frames = {
             name: FrameTerms(
-                R=row[packed.FRAME_R : packed.FRAME_P].reshape(3, 3),
-                p=row[packed.FRAME_P : packed.FRAME_VELOCITY],
+                R=row[kernels.FRAME_R : kernels.FRAME_P].reshape(3, 3),
+                p=row[kernels.FRAME_P : kernels.FRAME_VELOCITY],
                 J=J,
-                bias=row[packed.FRAME_BIAS :],
-                velocity=row[packed.FRAME_VELOCITY : packed.FRAME_BIAS],
+                bias=row[kernels.FRAME_BIAS :],
+                velocity=row[kernels.FRAME_VELOCITY : kernels.FRAME_BIAS],
             )
             for name, row, J in zip(self.frame_names, self._values, self._J, strict=True)
         }
 
     def frame(self, name: str) -> FrameTerms:
-        """Return the views on one of the frames named at construction."""
+        """Return the terms of one of the frames named at construction."""
         try:
             return self._frames[name]
         except KeyError:
-            known = ", ".join(self.frame_names) or "none"
-            raise InputError(f"frame {name!r} is not among those of these terms: {known}") from None
+            names = ", ".join(self.frame_names) or "none"
+            raise InputError(f"frame {name!r} is not among those of these terms: {names}") from None
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """Inputs of other kernels: q, v, M, h, A (9, nv), summary, J (frames, 6, nv), frames; see ``core.terms``."""
+        """All arrays, as inputs of other kernels.
+
+        They are q, v, M, h, the rows of A and J_c (9, nv), centre of mass and momentum, J (frames, 6, nv) and the other
+        values of frames; see ``core.rigid_body.terms``.
+        """
         return self.q, self.v, self.M, self.h, self._rows, self._summary, self._J, self._values
 
     def update(self, q: ArrayLike, v: ArrayLike) -> None:
-        """Compute all terms for the state (q, v); this overwrites arrays returned before."""
-        for value, stored, name in ((q, self.q, "q"), (v, self.v, "v")):
-            if np.shape(value) != stored.shape:
-                raise InputError(f"{name} has shape {np.shape(value)}, expected {stored.shape}")
-            stored[:] = value
-        packed.fill_terms(
+        """Compute all terms for the state (q, v); the arrays of the last state are overwritten."""
+        for value, target, name in ((q, self.q, "q"), (v, self.v, "v")):
+            if np.shape(value) != target.shape:
+                raise InputError(f"{name} has shape {np.shape(value)}, expected {target.shape}")
+            target[:] = value
+        kernels.fill_terms(
             self._tree,
             self.q,
             self.v,

@@ -1,7 +1,7 @@
 """URDF parser: from a file to a ``UrdfModel``, or to one error with all problems and their lines.
 
-Parts: shapes, meshes and colours of links; the tree of links and joints (one root, no cycle, mimic joints that lead to
-a joint that moves); inertias.
+It reads shapes, meshes, colours and inertias of links, and checks the tree of links and joints: one root, no cycle,
+mimic joints that follow a moving joint.
 """
 
 import re
@@ -35,13 +35,13 @@ from mcplan.util.spelling import did_you_mean
 
 SHAPES = ("box", "sphere", "cylinder", "capsule", "mesh")
 
-SIZES = {
+SHAPE_ATTRIBUTES = {
     "box": [("size", 3)],
     "sphere": [("radius", 1)],
     "cylinder": [("radius", 1), ("length", 1)],
     "capsule": [("radius", 1), ("length", 1)],
 }
-"""Attributes of each shape, with their number of values."""
+"""Attributes of each shape with the number of their values."""
 
 SHAPE_MAKERS: dict[str, Callable[..., Shape]] = {
     "box": lambda x, y, z: Box((x, y, z)), "sphere": Sphere, "cylinder": Cylinder, "capsule": Capsule,
@@ -50,7 +50,7 @@ Color = tuple[float, float, float, float]
 
 
 class GeometryReader:
-    """Reader of the geometry of all links of one file; each mesh is read once."""
+    """Reader of the geometry of all links of one file, which reads each mesh once."""
 
     def __init__(self, notes: Notes, path: Path, package_directories: Sequence[str | Path], robot: Element):
         self.notes = notes
@@ -65,13 +65,15 @@ class GeometryReader:
 
     @staticmethod
     def _materials(robot: Element) -> list[Element]:
-        """Return the materials of the robot, then those defined inside visuals, which can also be referenced."""
-        inner = [m for link in robot.all("link") for visual in link.all("visual") for m in visual.all("material")]
-        return robot.all("material") + inner
+        """Return the materials of the robot, then those defined in visuals, which other visuals may also refer to."""
+        visual_materials = [
+            m for link in robot.all("link") for visual in link.all("visual") for m in visual.all("material")
+        ]
+        return robot.all("material") + visual_materials
 
     def read(self, link: Element, key: str) -> tuple[Geometry, ...]:
         """Return the shapes of a link, visual ones first."""
-        found = []
+        geometries = []
         roles: tuple[Role, Role] = ("visual", "collision")
         for role in roles:
             for element in link.all(role):
@@ -79,8 +81,8 @@ class GeometryReader:
                 R, p = self.notes.origin(element, key)
                 if shape is not None:
                     color = self._material(element, key) if role == "visual" else None
-                    found.append(Geometry(shape, R, p, role, color))
-        return tuple(found)
+                    geometries.append(Geometry(shape, R, p, role, color))
+        return tuple(geometries)
 
     def _shape(self, element: Element, role: Role, key: str) -> Shape | None:
         geometry = self.notes.single(element, "geometry", key, required=True)
@@ -93,7 +95,7 @@ class GeometryReader:
         shape = geometry.children[0]
         if shape.tag == "mesh":
             return self._mesh(shape, role, key)
-        sizes = [self.notes.bounded_vector(shape, name, count, key) for name, count in SIZES[shape.tag]]
+        sizes = [self.notes.bounded_vector(shape, name, count, key) for name, count in SHAPE_ATTRIBUTES[shape.tag]]
         if any(size is None for size in sizes):
             return None
         numbers = np.concatenate([size for size in sizes if size is not None])
@@ -116,7 +118,7 @@ class GeometryReader:
         try:
             vertices, faces = self.meshes.read(name)
         except mesh_file.MeshError as problem:
-            # a visual mesh may be missing, a collision mesh must not
+            # a missing visual mesh is a warning, a missing collision mesh an error
             if role == "visual":
                 self.notes.warning(element, key, f"visual mesh {brief(name)}: {problem}")
             else:
@@ -126,7 +128,7 @@ class GeometryReader:
         return MeshShape(read_only(vertices * scale), read_only(faces))
 
     def report_missing(self) -> None:
-        """Add a problem for unreadable collision meshes, one for each reason, with their count."""
+        """Add one problem for each reason why collision meshes cannot be read, with the number of these meshes."""
         for reason, ((element, key, name), *others) in self._missing.items():
             names = ", ".join(brief(other) for _, _, other in others[:5])
             more = f" (and {len(others)} more: {names})" if others else ""
@@ -157,9 +159,10 @@ class GeometryReader:
 def order_tree(
     links: dict[str, Link], joints: dict[str, Joint], notes: Notes
 ) -> tuple[str, list[str], list[str], dict[str, tuple[str, ...]]]:
-    """Return root, links and joints depth-first, and the joints below each link.
+    """Return root, links and joints in depth-first order, and the joints below each link.
 
-    Each joint's links exist and no link has two parent joints. Without recursion, because a chain may be long.
+    It is assumed that the links of each joint exist, and that no link has two parent joints. There is no recursion,
+    because chains may be long.
     """
     children: dict[str, tuple[str, ...]] = {name: () for name in links}
     for joint in joints.values():
@@ -177,7 +180,7 @@ def order_tree(
     while stack:
         name = stack.pop()
         link_order.append(name)
-        stack.extend(joints[below].child for below in reversed(children[name]))
+        stack.extend(joints[child_joint].child for child_joint in reversed(children[name]))
     parent_joint = {joint.child: joint.name for joint in joints.values()}
     joint_order = [parent_joint[name] for name in link_order if name in parent_joint]
     if len(link_order) < len(links):
@@ -191,64 +194,64 @@ def order_tree(
 
 
 def _cycle(name: str, joints: dict[str, Joint], parent_joint: dict[str, str]) -> list[str]:
-    """Walk up from a link below a cycle and return the cycle's links, parents first."""
-    seen: dict[str, int] = {}
+    """Return the links of a cycle, parents first, that is reached from a link by going up the tree."""
+    position: dict[str, int] = {}
     path: list[str] = []
-    while name not in seen:
-        seen[name] = len(path)
+    while name not in position:
+        position[name] = len(path)
         path.append(name)
         name = joints[parent_joint[name]].parent
-    return path[seen[name] :][::-1]
+    return path[position[name] :][::-1]
 
 
 def check_mimics(joints: dict[str, Joint], notes: Notes) -> None:
-    """Check that every mimic joint leads, possibly through others, to an independent joint of the same kind."""
+    """Check that every mimic joint follows, directly or through others, a joint that moves and is not a ball joint."""
     for joint in joints.values():
         if joint.mimic is None:
             continue
         master = joints.get(joint.mimic.joint)
         if master is None:
-            near = did_you_mean(joint.mimic.joint, joints)
-            notes.problem(joint.line, joint.name, f"mimics joint {joint.mimic.joint!r}, which does not exist{near}")
+            hint = did_you_mean(joint.mimic.joint, joints)
+            notes.problem(joint.line, joint.name, f"mimics joint {joint.mimic.joint!r}, which does not exist{hint}")
         elif master.type == "fixed":
             notes.problem(joint.line, joint.name, f"mimics joint {master.name!r}, which does not move")
         elif master.type == "ball":
             notes.problem(joint.line, joint.name, f"mimics {master.name!r}, which is part of a ball joint")
         else:
-            seen = {joint.name}
+            visited = {joint.name}
             name: str | None = master.name
-            while name in joints and name not in seen:
-                seen.add(name)
+            while name in joints and name not in visited:
+                visited.add(name)
                 mimic = joints[name].mimic
                 name = None if mimic is None else mimic.joint
             if name == joint.name:
-                notes.problem(joint.line, joint.name, f"mimics itself through {', '.join(sorted(seen))[:80]}")
+                notes.problem(joint.line, joint.name, f"mimics itself through {', '.join(sorted(visited))[:80]}")
 
 
 def add_mimic_friction(joints: Mapping[str, Joint]) -> dict[str, Joint]:
-    """Add damping and dry friction of mimic joints to their master joints.
+    """Move damping and dry friction of mimic joints to their master joints.
 
-    With ``q = k q_m + c``, equal power gives ``d k²`` and ``f |k|`` for the master joint m.
+    For ``q = k q_m + c``, damping ``d`` and friction ``f``, equal power gives ``d k²`` and ``f |k|`` at the master m.
     """
-    found = dict(joints)
+    with_friction = dict(joints)
     for name, joint in joints.items():
         if joint.mimic is not None and (joint.damping or joint.friction):
             master, k, _ = resolve_mimic(joint, joints)
-            master_joint = found[master]
+            master_joint = with_friction[master]
             damping, friction = (
                 master_joint.damping + k**2 * joint.damping,
                 master_joint.friction + abs(k) * joint.friction,
             )
-            found[master] = replace(master_joint, damping=damping, friction=friction)
-            found[name] = replace(found[name], damping=0.0, friction=0.0)
-    return found
+            with_friction[master] = replace(master_joint, damping=damping, friction=friction)
+            with_friction[name] = replace(with_friction[name], damping=0.0, friction=0.0)
+    return with_friction
 
 
 LINK_TAGS = ("inertial", "visual", "collision")
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a file of bounded size; a missing or unreadable one is a RobotError."""
+    """Return at most ``MAX_BYTES + 1`` bytes of a file; raise RobotError if it is missing or unreadable."""
     try:
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1)
@@ -263,7 +266,10 @@ _UTF8 = (b"utf-8", b"utf8", b"ascii", b"us-ascii")
 
 
 def refuse_encoding(data: bytes, file: str) -> None:
-    """Refuse a file that is not UTF-8: runs keep the text of a robot's files. ASCII is the same in most encodings."""
+    """Raise an error for a file that is not UTF-8, because runs store the text of a robot's files.
+
+    A file in ASCII may declare another encoding, since ASCII is the same in most of them.
+    """
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as reason:
@@ -283,14 +289,22 @@ def parse_urdf(
     package_directories: Sequence[str | Path] = (),
     stacklevel: int = 2,
 ) -> UrdfModel:
-    """Parse the bytes of a URDF file; ``path`` is used in messages and to find meshes."""
+    """Parse the bytes of a URDF file.
+
+    Parameters
+    ----------
+    path : path of the file, for messages and to find meshes.
+    strict : whether warnings become errors.
+    package_directories : directories that are ROS packages or contain some.
+    stacklevel : stack level of warnings, as for `warnings.warn`.
+    """
     root = read_xml(data, str(path))
     refuse_encoding(data, str(path))
     notes = Notes(str(path), strict)
     if root.tag != "robot":
         raise RobotError(Problem(str(path), root.line, "", f"the root element is <{root.tag[:40]}>, not <robot>"))
-    _refuse_xacro(root, notes)
-    _drop_floating_root(root, notes)
+    _check_xacro(root, notes)
+    _remove_floating_joint(root, notes)
     notes.raise_problems()
     geometry = GeometryReader(notes, path, package_directories, root)
     links: dict[str, Link] = {}
@@ -317,7 +331,7 @@ def parse_urdf(
     geometry.report_missing()
     if not links and not notes.problems:
         notes.problem(root, "", "the robot has no links")
-    _check_ends(links, joints, notes)
+    _check_joint_links(links, joints, notes)
     check_mimics(joints, notes)
     notes.raise_problems()
     base, link_order, joint_order, children = order_tree(links, joints, notes)
@@ -335,7 +349,7 @@ def parse_urdf(
     )
 
 
-def _refuse_xacro(root: Element, notes: Notes) -> None:
+def _check_xacro(root: Element, notes: Notes) -> None:
     stack = [root]
     while stack:
         element = stack.pop()
@@ -346,36 +360,40 @@ def _refuse_xacro(root: Element, notes: Notes) -> None:
         stack.extend(reversed(element.children))
 
 
-def _drop_floating_root(root: Element, notes: Notes) -> None:
-    """Remove a floating joint below an empty root link, as written for MuJoCo: here the base floats anyway."""
+def _remove_floating_joint(root: Element, notes: Notes) -> None:
+    """Remove a floating joint below an empty root link, as written for MuJoCo, because the base floats without it."""
 
-    def ends(joint: Element) -> list[str]:
+    def links_of(joint: Element) -> list[str]:
         return [end.attributes.get("link", "") for tag in ("parent", "child") for end in joint.all(tag)]
 
     joints = root.all("joint")
     for joint in (joint for joint in joints if joint.attributes.get("type") == "floating" and joint.all("parent")):
-        above = ends(joint)[0]
-        empty = [link for link in root.all("link") if link.attributes.get("name") == above and not link.children]
-        if len(empty) == 1 and not any(above in ends(other) for other in joints if other is not joint):
-            message = f"the floating joint from the empty link {brief(above)} is left out: the base floats by itself"
+        parent_link = links_of(joint)[0]
+        empty_links = [
+            link for link in root.all("link") if link.attributes.get("name") == parent_link and not link.children
+        ]
+        if len(empty_links) == 1 and not any(parent_link in links_of(other) for other in joints if other is not joint):
+            message = (
+                f"the floating joint from the empty link {brief(parent_link)} is left out: the base floats by itself"
+            )
             notes.warning(joint, joint.attributes.get("name", "joint"), f"{message}; delete the joint and that link")
-            root.children = [child for child in root.children if child is not joint and child is not empty[0]]
+            root.children = [child for child in root.children if child is not joint and child is not empty_links[0]]
 
 
-def _check_ends(links: dict[str, Link], joints: dict[str, Joint], notes: Notes) -> None:
-    """Check that every joint's parent and child are links of the file, and no link has two parent joints."""
-    above: dict[str, Joint] = {}
+def _check_joint_links(links: dict[str, Link], joints: dict[str, Joint], notes: Notes) -> None:
+    """Check that parent and child of every joint are links of the file, and that no link has two parent joints."""
+    parent_of_child: dict[str, Joint] = {}
     for joint in joints.values():
-        for end, name in (("parent", joint.parent), ("child", joint.child)):
+        for role, name in (("parent", joint.parent), ("child", joint.child)):
             if name and name not in links:
                 notes.problem(
-                    joint.line, joint.name, f"its {end} link {name!r} does not exist{did_you_mean(name, links)}"
+                    joint.line, joint.name, f"its {role} link {name!r} does not exist{did_you_mean(name, links)}"
                 )
-        if joint.child and joint.child in above:
-            other = above[joint.child]
-            message = f"link {joint.child!r} already hangs on joint {other.name!r} (line {other.line})"
+        if joint.child and joint.child in parent_of_child:
+            first_joint = parent_of_child[joint.child]
+            message = f"link {joint.child!r} already hangs on joint {first_joint.name!r} (line {first_joint.line})"
             notes.problem(joint.line, joint.name, message)
-        above.setdefault(joint.child, joint)
+        parent_of_child.setdefault(joint.child, joint)
 
 
 def _inertia(link: Element, key: str, notes: Notes) -> Inertia | None:
@@ -395,7 +413,7 @@ def _inertia(link: Element, key: str, notes: Notes) -> Inertia | None:
         return None
     xx, yy, zz, xy, xz, yz = (float(value[0]) for value in values if value is not None)
     matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    if mass[0] == 0:  # the common form of a link that is only a frame
+    if mass[0] == 0:  # the usual way to write a link that is only a frame
         if matrix.any():
             notes.warning(matrix_element, key, "inertia without mass: it is left out")
         return None

@@ -16,22 +16,24 @@ JOINT_TYPES: dict[str, JointType] = {name: name for name in get_args(JointType)}
 UNIVERSAL = "universal"
 """Two revolute joints in series about ``<axis>`` and ``<axis2>`` (as in SDF)."""
 
-MAX_BALL_ANGLE = 5.5
-"""rad: a rotation vector is singular at 2 pi; up to this angle the condition number of its rate map is below 7."""
+MAX_BALL_ANGLE_RAD = 5.5
+"""Largest angle (rad) of a ball joint. Its rotation vector is singular at 2 pi; up to this angle, the condition number
+of the map from its rate to the angular velocity is below 7."""
 
-PARALLEL = 0.999
-"""Cosine of the angle between axes that count as parallel."""
+MAX_PARALLEL_COSINE = 0.999
+"""Cosine of the angle between two axes above which they count as parallel."""
 
 UNLIMITED = {"velocity": np.inf, "effort": np.inf, "lower": -np.pi, "upper": np.pi}
 """Default limits of each coordinate of a ball or universal joint."""
 
 SIDES = ("lower", "upper")
+"""Names of the two position limits."""
 
 JOINT_TAGS = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "calibration", "safety_controller")
 
 
 def read_joints(element: Element, notes: Notes) -> list[Joint]:
-    """Return the joint of an element, or the two or three of a universal or ball joint."""
+    """Return the joint of an element; two or three joints for a universal or ball joint."""
     name = notes.text(element, "name", "joint")
     if name is None:
         return []
@@ -43,27 +45,27 @@ def read_joints(element: Element, notes: Notes) -> list[Joint]:
             message += "; the base floats by itself: delete the joint, and the link above it if that is empty"
         notes.problem(element, name, message)
         kind = None
-    ends = {}
+    links = {}
     for tag in ("parent", "child"):
-        end = notes.single(element, tag, name, required=True)
-        ends[tag] = (None if end is None else notes.text(end, "link", name)) or ""
-    if ends["parent"] and ends["parent"] == ends["child"]:
-        notes.problem(element, name, f"its parent and its child are the same link {ends['child']!r}")
+        link_element = notes.single(element, tag, name, required=True)
+        links[tag] = (None if link_element is None else notes.text(link_element, "link", name)) or ""
+    if links["parent"] and links["parent"] == links["child"]:
+        notes.problem(element, name, f"its parent and its child are the same link {links['child']!r}")
     R, p = notes.origin(element, name)
     # keep a joint with problems, so that later checks do not report its links as disconnected
-    joint = Joint(name, element.line, "fixed", ends["parent"], ends["child"], R, p, np.array([1.0, 0.0, 0.0]))
+    joint = Joint(name, element.line, "fixed", links["parent"], links["child"], R, p, np.array([1.0, 0.0, 0.0]))
     if kind in (None, "fixed"):
         return [joint]
     if kind == UNIVERSAL:
         axes = [_axis(element, name, notes, tag, required=True) for tag in ("axis", "axis2")]
-        if abs(float(axes[0] @ axes[1])) > PARALLEL:
+        if abs(float(axes[0] @ axes[1])) > MAX_PARALLEL_COSINE:
             notes.problem(element, name, "its two axes are parallel")
-        return _chain(joint, "revolute", axes, _each_limit(element, name, 2, notes), ("1", "2"))
+        return _chain(joint, "revolute", axes, _limits_of_coordinates(element, name, 2, notes), ("1", "2"))
     if JOINT_TYPES[kind] == "ball":
         if element.all("axis"):
-            notes.warning(element, name, "a ball joint has no axis: it is left out")
-        limits = _each_limit(element, name, 3, notes)
-        if message := ball_range_error([each["lower"] for each in limits], [each["upper"] for each in limits]):
+            notes.warning(element, name, "a ball joint has no axis; <axis> is ignored")
+        limits = _limits_of_coordinates(element, name, 3, notes)
+        if message := ball_range_error([limit["lower"] for limit in limits], [limit["upper"] for limit in limits]):
             notes.problem(element, name, message)
         return _chain(joint, "ball", list(np.eye(3)), limits, ("x", "y", "z"))
     return [
@@ -74,42 +76,45 @@ def read_joints(element: Element, notes: Notes) -> list[Joint]:
 def ball_range_error(lower: ArrayLike, upper: ArrayLike) -> str:
     """Check the limits (3,), (3,) of a ball joint's rotation vector (rad); return a message, empty if valid."""
     largest = np.linalg.norm(np.maximum(np.negative(lower), upper))
-    if largest <= MAX_BALL_ANGLE:
+    if largest <= MAX_BALL_ANGLE_RAD:
         return ""
-    return f"its limits let it turn by {largest:.3g} rad, more than {MAX_BALL_ANGLE:g} (|rotation vector| < 2 pi)"
+    return f"its limits let it turn by {largest:.3g} rad, more than {MAX_BALL_ANGLE_RAD:g} (|rotation vector| < 2 pi)"
 
 
 def _chain(joint: Joint, kind: JointType, axes: list[np.ndarray], limits: list[dict], names: Sequence[str]) -> list:
-    """Return coincident joints in series, with massless links between them."""
+    """Return joints of one coordinate in series at the same place, with massless links between them."""
     parts: list[Joint] = []
     for axis, limit, name in zip(axes, limits, names, strict=True):
-        place: dict[str, Any] = {"parent": parts[-1].child, "R": np.eye(3), "p": np.zeros(3)} if parts else {}
+        parent_and_pose: dict[str, Any] = {"parent": parts[-1].child, "R": np.eye(3), "p": np.zeros(3)} if parts else {}
         child = joint.child if name == names[-1] else f"{joint.name}_{name}_link"
-        parts.append(replace(joint, name=f"{joint.name}_{name}", type=kind, child=child, axis=axis, **place, **limit))
+        parts.append(
+            replace(joint, name=f"{joint.name}_{name}", type=kind, child=child, axis=axis, **parent_and_pose, **limit)
+        )
     return parts
 
 
-def _each_limit(element: Element, key: str, count: int, notes: Notes) -> list[dict]:
-    """Return the limits of each coordinate of a joint; ``<limit>`` has one number for all, or one for each.
+def _limits_of_coordinates(element: Element, key: str, count: int, notes: Notes) -> list[dict]:
+    """Return the limits of the coordinates of a ball or universal joint.
 
-    A ball joint without limits has ± half a turn along each axis.
+    Attributes of ``<limit>`` have one number for all ``count`` coordinates, or one for each. Without limits the
+    coordinates range from -pi to pi.
     """
-    each = {name: np.full(count, value) for name, value in UNLIMITED.items()}
+    limits = {name: np.full(count, value) for name, value in UNLIMITED.items()}
     limit = notes.single(element, "limit", key)
     if limit is not None:
-        for name in each.keys() & limit.attributes.keys():
+        for name in limits.keys() & limit.attributes.keys():
             size = 1 if len(limit.attributes[name].split()) == 1 else count
             value = notes.vector(limit, name, size, key)
             if value is not None:
-                each[name] = np.broadcast_to(value, count)
-        if (np.minimum(each["velocity"], each["effort"]) < 0).any():
+                limits[name] = np.broadcast_to(value, count)
+        if (np.minimum(limits["velocity"], limits["effort"]) < 0).any():
             notes.problem(limit, key, "a limit of velocity or effort is negative")
-        if (each["lower"] > each["upper"]).any():
+        if (limits["lower"] > limits["upper"]).any():
             notes.problem(limit, key, "a lower limit is above its upper limit")
     for tag in ("mimic", "dynamics"):
-        for unfit in element.all(tag):
-            notes.problem(unfit, key, f"a joint of {count} coordinates has no <{tag}>")
-    return [{name: float(values[k]) for name, values in each.items()} for k in range(count)]
+        for unsupported in element.all(tag):
+            notes.problem(unsupported, key, f"a joint of {count} coordinates has no <{tag}>")
+    return [{name: float(values[k]) for name, values in limits.items()} for k in range(count)]
 
 
 def _axis(element: Element, key: str, notes: Notes, tag: str = "axis", required: bool = False) -> np.ndarray:
@@ -121,12 +126,12 @@ def _axis(element: Element, key: str, notes: Notes, tag: str = "axis", required:
     if length < 1e-6:
         notes.problem(child or element, key, f"axis {triple(axis)} has no direction")
         return np.array([1.0, 0.0, 0.0])
-    # normalize: unit up to the digits of the file; the division is exact for (0 0 1)
+    # normalise, because axes in a file have few digits; (0 0 1) remains exact
     return axis / length
 
 
 def _limits(element: Element, kind: str, key: str, notes: Notes) -> dict:
-    """Return lower, upper, velocity, effort, damping, friction, mimic of a moving joint."""
+    """Return the fields lower, upper, velocity, effort, damping, friction, mimic of a moving `Joint`."""
     result: dict = {}
     limit = notes.single(element, "limit", key, required=kind != "continuous")
     if limit is not None:
@@ -148,7 +153,7 @@ def _limits(element: Element, kind: str, key: str, notes: Notes) -> dict:
                     notes.warning(limit, key, f"lower and upper limit are both {lower[0]:g}: the joint cannot move")
                 result["lower"] = float(lower[0]) if lower[0] > -MAX_VALUE else -np.inf
                 result["upper"] = float(upper[0]) if upper[0] < MAX_VALUE else np.inf
-    _doubt_soft_limits(element, key, result, notes)
+    _warn_about_soft_limits(element, key, result, notes)
     dynamics = notes.single(element, "dynamics", key)
     if dynamics is not None:
         for name in ("damping", "friction"):
@@ -166,16 +171,18 @@ def _limits(element: Element, kind: str, key: str, notes: Notes) -> dict:
     return result
 
 
-def _doubt_soft_limits(element: Element, key: str, limits: dict, notes: Notes) -> None:
-    """Warn of soft limits narrower than the limits: only the limits are used."""
+def _warn_about_soft_limits(element: Element, key: str, limits: dict, notes: Notes) -> None:
+    """Warn of soft limits that are narrower than ``<limit>``, because they are not used."""
     for safety in element.all("safety_controller"):
-        hard = limits.get("lower", -np.inf), limits.get("upper", np.inf)
-        soft = [safety.attributes.get(f"soft_{side}_limit", bound) for side, bound in zip(SIDES, hard, strict=True)]
+        hard_limits = limits.get("lower", -np.inf), limits.get("upper", np.inf)
+        soft_limits = [
+            safety.attributes.get(f"soft_{side}_limit", bound) for side, bound in zip(SIDES, hard_limits, strict=True)
+        ]
         try:
-            low, high = map(float, soft)
+            low, high = map(float, soft_limits)
         except ValueError:
             notes.warning(safety, key, "soft limits of <safety_controller> are not read: <limit> counts")
             continue
-        if low > hard[0] or high < hard[1]:
+        if low > hard_limits[0] or high < hard_limits[1]:
             message = f"soft limits {low:g} to {high:g} of <safety_controller> are not read: <limit> counts"
             notes.warning(safety, key, message)

@@ -1,4 +1,4 @@
-"""Strict XML reader: elements with line numbers, typed attributes, problems with their lines.
+"""Strict XML reader: elements with line numbers, typed attributes, problems with line numbers.
 
 ElementTree has no line numbers, and tolerant readers accept truncated files. This reader uses the standard library's
 expat; it refuses document types and entities (entities can expand without bound), and anything beyond the limits below.
@@ -26,9 +26,10 @@ MAX_TEXT = 1000
 
 @dataclass(slots=True)
 class Element:
-    """One element of the file: tag, attributes, children, first line, and text.
+    """One element of the file.
 
-    ``words`` is the word count of the whole text; ``text`` has only its beginning.
+    ``line`` is the line where it begins; ``text`` the first ``MAX_TEXT`` characters of its text, and ``words`` the word
+    count of all of its text.
     """
 
     tag: str
@@ -43,8 +44,8 @@ class Element:
         return [child for child in self.children if child.tag == tag]
 
 
-class _Refused(Exception):  # noqa: N818 - never leaves this file
-    """Raised inside expat's handlers; carries the line."""
+class _ParseError(Exception):
+    """Raised inside expat's handlers, with the line of the error."""
 
     def __init__(self, line: int, message: str):
         super().__init__(message)
@@ -74,34 +75,34 @@ def read_xml(data: bytes, file: str) -> Element:
     parser.buffer_text = True
     stack: list[Element] = []
     roots: list[Element] = []
-    count, word_ended = 0, True
+    count, is_word_ended = 0, True
 
     def start(tag: str, attributes: dict[str, str]) -> None:
-        nonlocal count, word_ended
-        count, word_ended = count + 1, True
+        nonlocal count, is_word_ended
+        count, is_word_ended = count + 1, True
         element = Element(tag, attributes, parser.CurrentLineNumber)
         if len(stack) >= MAX_DEPTH:
-            raise _Refused(element.line, f"elements are nested more than {MAX_DEPTH} deep")
+            raise _ParseError(element.line, f"elements are nested more than {MAX_DEPTH} deep")
         if count > MAX_ELEMENTS:
-            raise _Refused(element.line, f"more than {MAX_ELEMENTS} elements")
+            raise _ParseError(element.line, f"more than {MAX_ELEMENTS} elements")
         (stack[-1].children if stack else roots).append(element)
         stack.append(element)
 
     def end(_tag: str) -> None:
-        nonlocal word_ended
+        nonlocal is_word_ended
         stack.pop()
-        word_ended = True
+        is_word_ended = True
 
     def characters(text: str) -> None:
-        nonlocal word_ended
+        nonlocal is_word_ended
         element = stack[-1]
-        element.words += len(text.split()) - (not word_ended and not text[0].isspace())  # a word may be split
-        word_ended = text[-1].isspace()
-        if len(element.text) < MAX_TEXT:  # numbers of a mesh are not needed here
+        element.words += len(text.split()) - (not is_word_ended and not text[0].isspace())  # a word may be split
+        is_word_ended = text[-1].isspace()
+        if len(element.text) < MAX_TEXT:  # the text of a mesh, its numbers, is not needed
             element.text += text[:MAX_TEXT]
 
     def doctype(*_args: object) -> None:
-        raise _Refused(parser.CurrentLineNumber, "a document type (<!DOCTYPE ...>) or entity is not allowed here")
+        raise _ParseError(parser.CurrentLineNumber, "a document type (<!DOCTYPE ...>) or entity is not allowed here")
 
     parser.StartElementHandler = start
     parser.EndElementHandler = end
@@ -110,8 +111,8 @@ def read_xml(data: bytes, file: str) -> Element:
     parser.EntityDeclHandler = doctype
     try:
         parser.Parse(data, True)
-    except _Refused as refused:
-        raise RobotError(Problem(file, refused.line, "", refused.message)) from None
+    except _ParseError as reason:
+        raise RobotError(Problem(file, reason.line, "", reason.message)) from None
     except expat.ExpatError as error:
         message = f"not well-formed XML: {expat.errors.messages.get(error.code, 'unreadable')}"
         if stack:
@@ -124,23 +125,23 @@ def read_xml(data: bytes, file: str) -> Element:
 
 # Python's float() also takes 1_000, nan and infinity
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_KIND = re.compile(r"[\d'\"]")
+_FIRST_DETAIL = re.compile(r"[\d'\"]")
 MAX_VALUE = 1e9
-"""Larger lengths, masses and inertias are refused; larger joint limits mean none."""
+"""Largest allowed length, mass or inertia; a joint limit above it counts as no limit."""
 
 
 def brief(text: str) -> str:
-    """Format a text for a message: quoted, short, without control characters."""
+    """Format a text for a message: quoted, shortened, without control characters."""
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
 def triple(values: np.ndarray) -> str:
-    """Format numbers for a message."""
+    """Format numbers for a message, separated by commas."""
     return ", ".join(f"{value:.4g}" for value in values)
 
 
 class Notes:
-    """Problems and warnings of one file."""
+    """Collects the problems and warnings of one file, and converts attributes."""
 
     def __init__(self, file: str, strict: bool):
         self.file, self.strict = file, strict
@@ -171,22 +172,22 @@ class Notes:
         for group in self.by_kind():
             text = str(group[0])
             if len(group) > 1:
-                others = ", ".join(dict.fromkeys(warning.key for warning in group[1:] if warning.key))
+                other_keys = ", ".join(dict.fromkeys(warning.key for warning in group[1:] if warning.key))
                 lines = f"line{'s' * (len(group) > 2)} {', '.join(str(warning.line) for warning in group[1:])}"
-                text += f" (and {len(group) - 1} more like it: {others[:200] or lines[:200]})"
+                text += f" (and {len(group) - 1} more like it: {other_keys[:200] or lines[:200]})"
             warnings.warn(text, RobotWarning, stacklevel=stacklevel + 1)
 
     def by_kind(self) -> list[list[Problem]]:
-        """Group the warnings by their text up to its first number or name, in the order of the file."""
+        """Return groups of warnings whose texts agree up to their first number or name, in the order of the file."""
         kinds: dict[str, list[Problem]] = {}
         for warning in self.warnings:
-            kinds.setdefault(_KIND.split(warning.message, maxsplit=1)[0], []).append(warning)
+            kinds.setdefault(_FIRST_DETAIL.split(warning.message, maxsplit=1)[0], []).append(warning)
         return list(kinds.values())
 
     # -- values ---------------------------------------------------------------------------------------------------
 
     def text(self, element: Element, attribute: str, key: str) -> str | None:
-        """Return a non-empty attribute, or add a problem."""
+        """Return an attribute; if it is missing or empty, add a problem and return None."""
         value = element.attributes.get(attribute, "").strip()
         if not value:
             self.problem(element, key, f"<{element.tag}> needs the attribute {attribute}")
@@ -197,9 +198,10 @@ class Notes:
         return value
 
     def vector(self, element: Element, attribute: str, size: int, key: str, default=None) -> np.ndarray | None:
-        """Return ``size`` finite numbers; for a missing attribute the default, or a problem if there is none.
+        """Return an attribute of ``size`` finite numbers (size,), or ``default`` if it is missing.
 
-        Return None after a problem, so that the caller can continue.
+        Without a default a missing attribute is a problem. After a problem the result is None, so that the caller can
+        continue.
         """
         if attribute not in element.attributes:
             if default is None:
@@ -221,7 +223,7 @@ class Notes:
         return np.array(numbers)
 
     def bounded_vector(self, element: Element, attribute: str, size: int, key: str, default=None) -> np.ndarray | None:
-        """Return numbers as ``vector``, with a bound on their magnitude."""
+        """Return numbers as `vector` does; numbers above ``MAX_VALUE`` are a problem."""
         numbers = self.vector(element, attribute, size, key, default)
         if numbers is not None and np.abs(numbers).max() > MAX_VALUE:
             self.problem(element, key, f"{attribute}={brief(element.attributes[attribute])} is beyond {MAX_VALUE:g}")
@@ -229,16 +231,16 @@ class Notes:
         return numbers
 
     def single(self, element: Element, tag: str, key: str, required: bool = False) -> Element | None:
-        """Return the only child with this tag, or None; add a problem if there are several or it is required."""
-        found = element.all(tag)
-        if len(found) > 1:
-            self.problem(found[1], key, f"<{tag}> is given more than once")
-        if not found and required:
+        """Return the first child with this tag, or None; several ones, or none if it is required, are a problem."""
+        children = element.all(tag)
+        if len(children) > 1:
+            self.problem(children[1], key, f"<{tag}> is given more than once")
+        if not children and required:
             self.problem(element, key, f"<{element.tag}> needs a <{tag}>")
-        return found[0] if found else None
+        return children[0] if children else None
 
     def origin(self, element: Element, key: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return rotation (3,3) and position (3,) of the element's ``<origin>``; the identity where there is none."""
+        """Return rotation (3,3) and position (3,) of the element's ``<origin>``; the identity if it has none."""
         origin = self.single(element, "origin", key)
         if origin is None:
             return np.eye(3), np.zeros(3)

@@ -1,4 +1,4 @@
-"""Scenario assembly: from a document to the fields of a scenario, or to all problems in the order of the file."""
+"""Scenario assembly: from a document to the fields of a `Scenario`, or to all problems in the order of the file."""
 
 import hashlib
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcplan.robot.robot import Robot
 
 POSE_TOLERANCE = 1e-6
-"""Tolerance of equal poses: m, and 1 - product of quaternions."""
+"""Tolerance of equal poses: of coordinates (m), and of 1 minus the scalar product of quaternions."""
 
 START_TOLERANCE = PoseTolerance(0.03, 0.2)
 """Maximum distance and angle between a patch and its support in a start posture: m (for the size of HRP-2), rad."""
@@ -38,9 +38,9 @@ SUFFIXES = (".yaml", ".yml")
 
 
 def _further_name_problems(problems: list[Problem], document: Document, robot: "Robot | None") -> list[Problem]:
-    """Return the problems of unknown names at places without another problem."""
-    known = {problem.key for problem in problems}
-    return [problem for problem in name_problems(document, robot) if problem.key not in known]
+    """Return the problems of unknown names at keys that have no problem yet."""
+    keys_with_problems = {problem.key for problem in problems}
+    return [problem for problem in name_problems(document, robot) if problem.key not in keys_with_problems]
 
 
 def assemble(
@@ -50,14 +50,17 @@ def assemble(
 
     ``robot`` is that of the document, if already loaded.
     """
-    document, unresolved = _resolved(source, variant, robot)
+    document, unresolved = _resolve_document(source, variant, robot)
     spec, problems = document.examine(ScenarioSpec, salvage=True)
     if spec is not None and spec.environment.mesh is not None:
         document, new_problems = expand_mesh(document, spec.environment)
-        spec, expanded = document.examine(ScenarioSpec, salvage=True)
-        known = {problem.key for problem in problems}
-        problems += [*new_problems, *(problem for problem in expanded if problem.key not in known)]
-    # names of surfaces cannot be checked if their mesh was not read, for example under a misspelt key
+        spec, problems_with_mesh = document.examine(ScenarioSpec, salvage=True)
+        keys_with_problems = {problem.key for problem in problems}
+        problems += [
+            *new_problems,
+            *(problem for problem in problems_with_mesh if problem.key not in keys_with_problems),
+        ]
+    # if the mesh was not read, for example under a misspelt key, names of surfaces cannot be checked
     if spec is None or unresolved or spec.environment.mesh is not None:
         problems += unresolved
         if robot is None:
@@ -71,19 +74,19 @@ def assemble(
         problems += new_problems
         if robot is None:
             return None, sort_by_line([*problems, *name_problems(document, None)])
-    original = document
+    given_document = document
     if not problems:
-        document, spec = _with_first_stance(document, spec, robot)
+        document, spec = _with_start_stance(document, spec, robot)
     checker = Checker(document, robot, environment)
-    start = _start(spec, checker)
+    start = _resolve_start(spec, checker)
     checker.scenario(spec)
     problems += checker.problems
     if problems and not robot.patches:  # a bare URDF: every patch name is wrong
-        hint = f"`mcplan robot new {robot.urdf_path}` proposes some"
-        message = f"{robot.name} has no patches, so no contact is possible; {hint}"
+        advice = f"`mcplan robot new {robot.urdf_path}` proposes some"
+        message = f"{robot.name} has no patches, so no contact is possible; {advice}"
         problems.append(document.problem(("robot",), message))
-    if problems:  # a contact with two wrong names reports only the first
-        return None, sort_by_line([*problems, *_further_name_problems(problems, original, robot)])
+    if problems:  # of a contact with two wrong names, the checker reports only the first
+        return None, sort_by_line([*problems, *_further_name_problems(problems, given_document, robot)])
     digest = hashlib.sha256((dump_document(document.data) + robot.digest).encode()).hexdigest()
     return dict(
         name=spec.name,
@@ -103,7 +106,7 @@ def assemble(
     ), []
 
 
-def _with_first_stance(document: Document, spec: ScenarioSpec, robot: "Robot") -> tuple[Document, ScenarioSpec]:
+def _with_start_stance(document: Document, spec: ScenarioSpec, robot: "Robot") -> tuple[Document, ScenarioSpec]:
     """Insert the start contacts as item 0 of ``stances`` if missing.
 
     Messages about the other items keep their indices in the file.
@@ -112,18 +115,18 @@ def _with_first_stance(document: Document, spec: ScenarioSpec, robot: "Robot") -
         return document, spec
     data, mark = document.data, document.mark
     start, stances = mark.child("start").child("contacts"), mark.child("stances")
-    first = Mark(start.line, {"contacts": start})
-    marks = [first, *(replace(stances.child(k), index=k) for k in range(len(spec.stances)))]
+    start_mark = Mark(start.line, {"contacts": start})
+    marks = [start_mark, *(replace(stances.child(k), index=k) for k in range(len(spec.stances)))]
     sections = {key: mark.child(key) for key in data} | {"stances": replace(stances, children=marks)}
     contacts = (data.get("start") or {}).get("contacts") or []
-    full = document.with_data(
+    new_document = document.with_data(
         {**data, "stances": [{"contacts": contacts}, *data["stances"]]}, replace(mark, children=sections)
     )
     item = StanceItem(contacts=spec.start.contacts)
-    return full, spec.model_copy(update={"stances": (item, *spec.stances)})
+    return new_document, spec.model_copy(update={"stances": (item, *spec.stances)})
 
 
-def _resolved(source: Document, variant: int | None, robot: "Robot | None") -> tuple[Document, list[Problem]]:
+def _resolve_document(source: Document, variant: int | None, robot: "Robot | None") -> tuple[Document, list[Problem]]:
     if variant is None:
         document, problems = resolve(source, None, robot)
         return document, [*problems, *check_variants(source, robot)]
@@ -132,7 +135,7 @@ def _resolved(source: Document, variant: int | None, robot: "Robot | None") -> t
     return variant_document(source, variant, robot)
 
 
-def _robot(name: str, document: Document) -> "Robot":
+def _load_document_robot(name: str, document: Document) -> "Robot":
     from mcplan.robot.robot_file import load_robot
 
     path = Path(name)
@@ -141,20 +144,20 @@ def _robot(name: str, document: Document) -> "Robot":
 
 
 def _robot_or_similar(document: Document) -> tuple["Robot | None", list[Problem]]:
-    """Return the robot of a document; or the problems, and a similarly named robot for checking the rest."""
+    """Return the robot of a document, or else one of similar name for further checks, and the problems."""
     name = document.data.get("robot") if isinstance(document.data, dict) else None
     if not isinstance(name, str):
         return None, []
     try:
-        return _robot(name, document), []
+        return _load_document_robot(name, document), []
     except InputError as error:
         problems = [document.problem(("robot",), p.message) if p.file is None else p for p in error.problems]
     similar = closest_name(name, bundled_robots())
-    return (_robot(similar, document) if similar else None), problems
+    return (_load_document_robot(similar, document) if similar else None), problems
 
 
-def _start(spec: ScenarioSpec, checker: Checker) -> Start:
-    """Return the start; invalid parts are reported to the checker and left out."""
+def _resolve_start(spec: ScenarioSpec, checker: Checker) -> Start:
+    """Return the start; its invalid parts are omitted and reported to the checker."""
     robot, start = checker.robot, spec.start
     default = "half_sitting" if "half_sitting" in robot.postures else None
     q = np.array(robot.neutral() if default is None else robot.posture(default), float)
@@ -196,20 +199,20 @@ def _resting_contacts(checker: Checker, q: np.ndarray, candidates: tuple[str, ..
     patches = [name for name in candidates or robot.patches if name in robot.patches]
     patches = [name for name in patches if robot.patches[name].kind != "grasp"]
     tolerance = START_TOLERANCE.times(robot.scale.leg)
-    found = resting_contacts(robot, environment, q, patches, tolerance)
-    if not found:
+    contacts = resting_contacts(robot, environment, q, patches, tolerance)
+    if not contacts:
         checker.report(
             ("start",),
             f"no contacts are given, and in this posture no patch is within {tolerance.distance * 1000:.0f} mm and "
             f"{np.degrees(tolerance.angle):.0f} degrees of a support: give `contacts`, or another `base`",
         )
-    return found or ()
+    return contacts or ()
 
 
 def _place_base(
     checker: Checker, q: np.ndarray, specs: list[tuple[tuple[str | int, ...], int, ContactSpec]], base_given: bool
 ) -> None:
-    """Write the pose of the mount contact, if listed, into q; report a contradiction with ``start.base``."""
+    """Write the pose of the mount contact, if listed, into ``q``; report a contradiction to ``start.base``."""
     for key, k, contact in specs:
         if contact.patch != MOUNT or contact.pose is None:
             continue

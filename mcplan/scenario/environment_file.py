@@ -1,4 +1,4 @@
-"""Environment section of a scenario file: listed things, and those detected in a mesh, height map or world file."""
+"""Environment of a scenario file: listed things, and things detected in a mesh, height map or world file."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -24,11 +24,11 @@ Key = tuple[str | int, ...]
 
 
 def build_environment(spec: EnvironmentSpec, document: Document) -> tuple[Environment, list[Problem]]:
-    """Return the environment, and its problems: repeated names, unreadable meshes."""
+    """Return the environment, and its problems, such as repeated names and unreadable meshes."""
     problems: list[Problem] = []
     things: list[Thing] = []
 
-    def add(key: Key, make: Callable[[], Thing | None]) -> None:
+    def add_thing(key: Key, make: Callable[[], Thing | None]) -> None:
         try:
             thing = make()
         except InputError as error:
@@ -36,33 +36,33 @@ def build_environment(spec: EnvironmentSpec, document: Document) -> tuple[Enviro
         else:
             things.extend([] if thing is None else [thing])
 
-    def solid(item: ObstacleSpec | ObjectSpec, key: Key) -> Thing | None:
+    def make_solid(item: ObstacleSpec | ObjectSpec, key: Key) -> Thing | None:
         shape, R, p = _shape(item, document, key, problems), item.pose.R, item.pose.p
         if shape is None:
             return None
         if isinstance(item, ObstacleSpec):
             return Obstacle(item.name, shape, R, p)
-        owned = [_surface(surface, spec.friction, R, p, item.name) for surface in item.surfaces]
-        return FreeObject(item.name, shape, R, p, item.mass, item.friction, owned)
+        object_surfaces = [_surface(surface, spec.friction, R, p, item.name) for surface in item.surfaces]
+        return FreeObject(item.name, shape, R, p, item.mass, item.friction, object_surfaces)
 
-    def bar(item: BarSpec) -> Bar:
-        return Bar(item.name, item.ends, item.radius, _either(spec.friction, item.friction), item.max_force)
+    def make_bar(item: BarSpec) -> Bar:
+        return Bar(item.name, item.ends, item.radius, _common_or_own(spec.friction, item.friction), item.max_force)
 
     for k, surface in enumerate(spec.surfaces):
-        add(("environment", "surfaces", k), partial(_surface, surface, spec.friction))
+        add_thing(("environment", "surfaces", k), partial(_surface, surface, spec.friction))
     for k, item in enumerate(spec.bars):
-        add(("environment", "bars", k), partial(bar, item))
+        add_thing(("environment", "bars", k), partial(make_bar, item))
     for group in ("obstacles", "objects"):
         for k, thing in enumerate(getattr(spec, group)):
-            add(("environment", group, k), partial(solid, thing, ("environment", group, k)))
+            add_thing(("environment", group, k), partial(make_solid, thing, ("environment", group, k)))
     environment = Environment(things)
-    seen: dict[str, int | None] = {}
-    for key, name in _names(spec):
+    line_by_name: dict[str, int | None] = {}
+    for key, name in _named_things(spec):
         line = document.line((*key, "name"))
-        if name in seen:
-            where = "" if seen[name] is None else f" in line {seen[name]}"
-            problems.append(document.problem((*key, "name"), f"`{name}` is named{where} already"))
-        seen.setdefault(name, line)
+        if name in line_by_name:
+            previous_line = "" if line_by_name[name] is None else f" in line {line_by_name[name]}"
+            problems.append(document.problem((*key, "name"), f"`{name}` is named{previous_line} already"))
+        line_by_name.setdefault(name, line)
     return environment, problems
 
 
@@ -76,11 +76,11 @@ def _surface(
     R_S, p_S = spec.pose.R, spec.pose.p
     if R is not None and p is not None:
         R_S, p_S = R @ R_S, p + R @ p_S
-    return Surface(spec.name, R_S, p_S, spec.corners, spec.thickness, _either(friction, spec.friction), owner)
+    return Surface(spec.name, R_S, p_S, spec.corners, spec.thickness, _common_or_own(friction, spec.friction), owner)
 
 
-def _either(common: float | None, own: float) -> float:
-    return own if common is None else common
+def _common_or_own(common: float | None, own_friction: float) -> float:
+    return own_friction if common is None else common
 
 
 def _shape(spec: SolidSpec, document: Document, key: Key, problems: list[Problem]) -> "Shape | None":
@@ -109,7 +109,7 @@ def _shape(spec: SolidSpec, document: Document, key: Key, problems: list[Problem
     return MeshShape(vertices * spec.mesh.scale, faces)
 
 
-def _names(spec: EnvironmentSpec) -> Iterator[tuple[Key, str]]:
+def _named_things(spec: EnvironmentSpec) -> Iterator[tuple[Key, str]]:
     for group in ("surfaces", "bars", "obstacles", "objects"):
         for k, item in enumerate(getattr(spec, group)):
             yield ("environment", group, k), item.name
@@ -123,31 +123,33 @@ MESH_KEYS = ("mesh", "scale", "up", "pose", "find", "cell", "height")
 THING_GROUPS = ("surfaces", "bars", "obstacles")
 
 MAX_SCENE_SIZE_M = 200.0
-"""m: a larger scene is most likely not in metres."""
+"""Extent (m) above which a scene is taken not to be in metres."""
 
 UP_RPY = {"x": (0.0, -np.pi / 2, 0.0), "y": (np.pi / 2, 0.0, 0.0), "z": (0.0, 0.0, 0.0)}
-"""Roll, pitch, yaw (rad) that turn an axis of the file up."""
+"""Roll, pitch, yaw (rad) that rotate an axis of the file to the vertical."""
 
 
 def expand_mesh(document: Document, spec: EnvironmentSpec) -> tuple[Document, list[Problem]]:
-    """Append the things detected in the mesh to those listed in the document; return it with the problems of the mesh.
+    """Return the document with the things detected in its mesh added to the listed ones, and the problems of the mesh.
 
     A listed thing replaces a detected one of the same name.
     """
     section = document.data.get("environment")
-    if spec.mesh is None or not isinstance(section, dict):  # the specification also accepts a misspelt key
+    if spec.mesh is None or not isinstance(section, dict):  # ``spec`` may come from a misspelt key that was corrected
         return document, []
     environment = {key: value for key, value in section.items() if key not in MESH_KEYS}
     try:
-        found = find_in_mesh(document, spec)
+        scene = find_in_mesh(document, spec)
     except InputError as error:
         problems = [document.problem(("environment", "mesh"), p.message) for p in error.problems]
         return document.with_data({**document.data, "environment": environment}), problems
-    data = environment_data(found.environment)
-    listed = {group: _as_list(environment.get(group)) for group in (*THING_GROUPS, "objects")}
-    listed_names = [item.get("name") for items in listed.values() for item in items if isinstance(item, dict)]
+    detected_data = environment_data(scene.environment)
+    listed_things = {group: _as_list(environment.get(group)) for group in (*THING_GROUPS, "objects")}
+    listed_names = [item.get("name") for items in listed_things.values() for item in items if isinstance(item, dict)]
     for group in THING_GROUPS:
-        environment[group] = listed[group] + [item for item in data.get(group, ()) if item["name"] not in listed_names]
+        environment[group] = listed_things[group] + [
+            item for item in detected_data.get(group, ()) if item["name"] not in listed_names
+        ]
     return document.with_data({**document.data, "environment": environment}), []
 
 
@@ -210,13 +212,13 @@ def _detect_cached(
             vertices, faces = read_height_map(path, *grid) if suffix in GRIDS else read_mesh(path)
     except MeshError as reason:
         raise InputError(f"{path.name}: {reason}") from None
-    turn = Rotation.from_euler("xyz", UP_RPY[up]).as_matrix()
-    placed = scale * vertices @ turn.T @ np.array(pose[3:]).reshape(3, 3).T + pose[:3]
-    size = float(np.ptp(placed, axis=0).max())
+    rotation = Rotation.from_euler("xyz", UP_RPY[up]).as_matrix()
+    world_vertices = scale * vertices @ rotation.T @ np.array(pose[3:]).reshape(3, 3).T + pose[:3]
+    size = float(np.ptp(world_vertices, axis=0).max())
     if size > MAX_SCENE_SIZE_M:
         raise InputError(f"{path.name}: {size:.0f} m across; is it in mm? environment: {{scale: 0.001}}")
     try:
-        found = detect_scene(Triangles.of(placed, faces), FindSettings.model_validate_json(settings))
+        scene = detect_scene(Triangles.of(world_vertices, faces), FindSettings.model_validate_json(settings))
     except InputError as error:
         raise InputError(f"{path.name}: {error}") from None
-    return replace(found, notices=(*notices, *found.notices))
+    return replace(scene, notices=(*notices, *scene.notices))

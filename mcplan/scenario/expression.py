@@ -15,13 +15,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from mcplan.util.spelling import did_you_mean_or_all
 
-MAX_LENGTH = 200
-"""Maximum length of an expression, characters."""
+MAX_CHARACTERS = 200
+"""Maximum number of characters of an expression."""
 
 ROBOT = "robot"
-"""Prefix of the robot's sizes: ``robot.leg``."""
+"""Object whose attributes are the sizes of the robot: ``robot.leg``."""
 
 CONSTANTS = {"pi": math.pi}
+"""Constants by name."""
+
 FUNCTIONS: dict[str, tuple[Callable[..., float], bool]] = {
     "sin": (math.sin, False),
     "cos": (math.cos, False),
@@ -30,36 +32,36 @@ FUNCTIONS: dict[str, tuple[Callable[..., float], bool]] = {
     "min": (min, True),
     "max": (max, True),
 }
-"""Functions by name, and whether they are variadic: two or more arguments instead of one."""
+"""Functions by name, each with whether it takes two or more arguments instead of one."""
 
-RESERVED = frozenset({*CONSTANTS, *FUNCTIONS})
+RESERVED_NAMES = frozenset({*CONSTANTS, *FUNCTIONS})
 
-_BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
+_BINARY_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
     ast.Pow: operator.pow,
 }
-_UNARY: dict[type[ast.unaryop], Callable[[float], float]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
+_UNARY_OPERATORS: dict[type[ast.unaryop], Callable[[float], float]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
 
 
 class ExpressionError(ValueError):
-    """Invalid expression, with the reason."""
+    """An expression is invalid; the message is the reason."""
 
 
 def same_name(name: str) -> str:
-    """Normalize a name as Python does (NFKC): similar letters, such as the two micro signs, become the same."""
+    """Normalize a name as Python does (NFKC): equivalent letters, such as the two micro signs, become the same."""
     return unicodedata.normalize("NFKC", name)
 
 
 def is_name(name: str) -> bool:
-    """Whether a name is allowed for a parameter in expressions."""
-    return name.isidentifier() and not keyword.iskeyword(same_name(name)) and same_name(name) not in RESERVED
+    """Return whether a parameter may have this name in expressions."""
+    return name.isidentifier() and not keyword.iskeyword(same_name(name)) and same_name(name) not in RESERVED_NAMES
 
 
 class Expression:
-    """A parsed expression: the ``names`` that it uses, and its value for given names.
+    """A parsed expression: the ``names`` that it uses, and its value for given values of these.
 
     Raises
     ------
@@ -69,23 +71,23 @@ class Expression:
 
     def __init__(self, text: str):
         self.text = text.strip()
-        if len(self.text) > MAX_LENGTH:
-            raise ExpressionError(f"longer than {MAX_LENGTH} characters")
+        if len(self.text) > MAX_CHARACTERS:
+            raise ExpressionError(f"longer than {MAX_CHARACTERS} characters")
         try:
-            with warnings.catch_warnings():  # Python warns about text such as `1if`, which is refused below
+            with warnings.catch_warnings():  # Python warns about text such as `1if`, which is an error below
                 warnings.simplefilter("ignore")
                 self._tree = ast.parse(self.text, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise ExpressionError("not an arithmetic expression") from None
-        self.names: tuple[str, ...] = tuple(dict.fromkeys(_names(self._tree)))
+        self.names: tuple[str, ...] = tuple(dict.fromkeys(_used_names(self._tree)))
 
     def value(self, names: Mapping[str, float]) -> float:
-        """Return the value, a finite double.
+        """Return the value, a finite double; ``names`` has the values of the names.
 
         Raises
         ------
         ExpressionError
-            An unknown name, or arithmetic without a finite real result.
+            A name is unknown, or the result is not a finite real number.
         """
         for name in self.names:
             if name not in names:
@@ -99,8 +101,8 @@ class Expression:
         return result
 
 
-def _names(node: ast.expr) -> Iterable[str]:
-    """Yield the names in the order of the text; refuse any node that is not arithmetic."""
+def _used_names(node: ast.expr) -> Iterable[str]:
+    """Yield the names in the order of the text; raise an error for a node that is not arithmetic."""
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         return
     if isinstance(node, ast.Name):
@@ -110,25 +112,25 @@ def _names(node: ast.expr) -> Iterable[str]:
             yield node.id
     elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == ROBOT:
         yield f"{ROBOT}.{node.attr}"
-    elif isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
-        yield from _names(node.operand)
-    elif isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
-        yield from _names(node.left)
-        yield from _names(node.right)
+    elif isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY_OPERATORS:
+        yield from _used_names(node.operand)
+    elif isinstance(node, ast.BinOp) and type(node.op) in _BINARY_OPERATORS:
+        yield from _used_names(node.left)
+        yield from _used_names(node.right)
     elif isinstance(node, ast.Call):
-        yield from _call(node)
+        yield from _used_names_of_call(node)
     else:
         raise ExpressionError(f"only numbers, names, + - * / **, parentheses and {', '.join(FUNCTIONS)} are allowed")
 
 
-def _call(node: ast.Call) -> Iterable[str]:
+def _used_names_of_call(node: ast.Call) -> Iterable[str]:
     if not isinstance(node.func, ast.Name) or node.func.id not in FUNCTIONS or node.keywords:
         raise ExpressionError(f"only these functions may be called: {', '.join(FUNCTIONS)}")
     name, variadic = node.func.id, FUNCTIONS[node.func.id][1]
     if (len(node.args) < 2) if variadic else (len(node.args) != 1):
         raise ExpressionError(f"{name} takes {'two arguments or more' if variadic else 'one argument'}")
     for argument in node.args:
-        yield from _names(argument)
+        yield from _used_names(argument)
 
 
 def _evaluate(node: ast.expr, names: Mapping[str, float]) -> float:
@@ -140,9 +142,9 @@ def _evaluate(node: ast.expr, names: Mapping[str, float]) -> float:
     elif isinstance(node, ast.Attribute):
         result = float(names[f"{ROBOT}.{node.attr}"])
     elif isinstance(node, ast.UnaryOp):
-        result = _UNARY[type(node.op)](_evaluate(node.operand, names))
+        result = _UNARY_OPERATORS[type(node.op)](_evaluate(node.operand, names))
     elif isinstance(node, ast.BinOp):
-        result = _BINARY[type(node.op)](_evaluate(node.left, names), _evaluate(node.right, names))
+        result = _BINARY_OPERATORS[type(node.op)](_evaluate(node.left, names), _evaluate(node.right, names))
     else:
         assert isinstance(node, ast.Call)
         assert isinstance(node.func, ast.Name)

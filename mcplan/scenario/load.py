@@ -15,8 +15,8 @@ from mcplan.util.arguments import shown, whole
 from mcplan.util.bundled import bundled_robots, bundled_scenarios
 from mcplan.util.spelling import did_you_mean_or_all
 
-MAX_PATH_LENGTH = 4096
-"""Maximum length of a path, characters; a longer or multi-line text is the content of a file."""
+MAX_PATH_CHARACTERS = 4096
+"""Maximum number of characters of a path; a longer text, or one of several lines, is taken to be a file's content."""
 
 
 def load_scenario(
@@ -29,13 +29,13 @@ def load_scenario(
     Parameters
     ----------
     source : a bundled name (``step``), the path of a file, or its content as a dictionary.
-    overrides : value by key path, ``{"environment.friction": 0.4, "control.solver": "OSQP"}``.
+    overrides : new values by key path, ``{"environment.friction": 0.4, "control.solver": "OSQP"}``.
     variant : seed of a variant of the scenario (see `mcplan.scenario.variant`); None: the nominal scenario.
 
     Raises
     ------
     ScenarioError
-        All problems of the file, with their lines.
+        The scenario is invalid; the error lists all problems of the file with their lines.
     """
     if isinstance(source, Mapping):
         document = Document.of_values(source, ScenarioError)
@@ -57,9 +57,9 @@ def load_scenario(
 
 
 def find_scenario(name_or_path: str | os.PathLike[str]) -> Path:
-    """Return the file of a bundled scenario, or the path itself."""
+    """Return the path of a bundled scenario by its name; a path is returned unchanged."""
     name = os.fspath(name_or_path)
-    if "\n" in name or len(name) > MAX_PATH_LENGTH:
+    if "\n" in name or len(name) > MAX_PATH_CHARACTERS:
         raise ScenarioError(f"expected the name of a scenario or the path of a file, not {shown(name)}")
     path = Path(name)
     if path.suffix.lower() in SUFFIXES or len(path.parts) > 1 or os.path.isfile(path):
@@ -72,13 +72,13 @@ def find_scenario(name_or_path: str | os.PathLike[str]) -> Path:
 
 
 def check_file(path: str | os.PathLike[str]) -> list[Problem]:
-    """Return all problems of a scenario, plan, robot.yaml or URDF file, or of a bundled name."""
+    """Return all problems of a scenario, plan, robot.yaml or URDF file, given by its path or bundled name."""
     from mcplan.robot.robot_file import load_robot
 
     name = os.fspath(path)
     try:
-        plain_name = len(Path(name).parts) == 1 and not Path(name).suffix
-        if plain_name and name not in bundled_scenarios() and not os.path.exists(name):
+        is_plain_name = len(Path(name).parts) == 1 and not Path(name).suffix
+        if is_plain_name and name not in bundled_scenarios() and not os.path.exists(name):
             if name not in bundled_robots():
                 known = ", ".join(bundled_scenarios())
                 message = f"there is no such file, no bundled robot and no bundled scenario of this name ({known})"

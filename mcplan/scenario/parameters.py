@@ -8,14 +8,14 @@
 Any text that begins with ``=`` is an expression (see `mcplan.scenario.expression`); it may use every parameter, and the
 sizes of the robot:
 
-    robot.leg       from hip to sole along the joints      robot.height    of the base over the ground in half_sitting
-    robot.foot      length of a sole, 0 of a point         robot.width     from the left to the right foot's origin
-    robot.reach     from shoulder to hand along the joints robot.shoulder  height of the shoulders in half_sitting
-    robot.front     from below the base to the toes        robot.step      height that a knee lifts the robot by
+    robot.leg       from hip to sole along the joints       robot.height    height of the base in half_sitting
+    robot.foot      length of a sole, 0 for a point         robot.width     from the left to the right foot's origin
+    robot.reach     from shoulder to hand along the joints  robot.shoulder  height of the shoulders in half_sitting
+    robot.front     from below the base to the toes         robot.step      height by which a knee can lift the robot
     robot.breadth   from shoulder to shoulder
 
-All in m, rounded to millimetres, so that a scenario does not depend on the last digits of a robot's file. The result is
-the document with plain numbers, without the sections ``parameters`` and ``variants``.
+Sizes are in m, rounded to millimetres, so that a scenario does not depend on the last digits of a robot's file. The
+resolved document has plain numbers, without the sections ``parameters`` and ``variants``.
 """
 
 import math
@@ -40,17 +40,19 @@ if TYPE_CHECKING:
     from mcplan.robot.robot import Robot
 
 
-Places = Mapping[str, np.ndarray]
-"""Position (2,) relative to a point, by patch."""
+PatchPositions = Mapping[str, np.ndarray]
+"""Horizontal position (2,) relative to the reference point of a group, by patch (m)."""
 
 DIGITS = 9
-"""Decimals (m) of rotated positions."""
+"""Number of decimals of rotated positions (m)."""
 
 PREFIX = f"{ROBOT}."
+"""Prefix of the names of sizes in expressions."""
+
 SIZE_NAMES = ("leg", "foot", "height", "width", "front", "step", "reach", "shoulder", "breadth")
 PATCH_GROUPS = ("feet", "left_feet", "right_feet", "hands")
-"""Groups of patches: those of the feet, all or of one side, and those at the ends of the other limbs. For feet, ``x``
-and ``y`` refer to the point below the base, about which ``yaw`` turns them."""
+"""Groups of patches: all feet, those of one side, and the patches at the ends of the other limbs. For feet, ``x`` and
+``y`` refer to the point below the base, and ``yaw`` rotates the group about this point."""
 
 
 @lru_cache(maxsize=16)
@@ -67,15 +69,15 @@ def robot_of(document: Document) -> "Robot | None":
         return None
     path = Path(name)
     is_path = path.suffix.lower() in (".yaml", ".yml", ".urdf", ".xml") or len(path.parts) > 1
-    place = Path(document.path).parent / path if is_path else path
+    path_or_name = Path(document.path).parent / path if is_path else path
     try:
-        return _load_cached(str(place), os.stat(place).st_mtime if is_path else 0.0)
+        return _load_cached(str(path_or_name), os.stat(path_or_name).st_mtime if is_path else 0.0)
     except (InputError, OSError):  # reported where the robot itself is read
         return None
 
 
 def robot_sizes(robot: "Robot") -> dict[str, float]:
-    """Return the sizes by name, without those that the robot lacks (no arms, or no posture)."""
+    """Return the sizes (m) of a robot by name, without those that it does not have, such as those of arms."""
     return {name: round(value, 3) for name, value in measure_sizes(robot).items()}
 
 
@@ -105,63 +107,67 @@ def with_groups(document: Document, robot: "Robot | None" = None) -> Document:
 
     ``robot`` is that of the document, if already loaded.
     """
-    if not isinstance(document.data, dict) or not _names_group(document.data):
+    if not isinstance(document.data, dict) or not _has_group(document.data):
         return document
     robot = robot_of(document) if robot is None else robot
     groups = {} if robot is None else _groups(robot)
     return document.with_data(*_expand_groups(document.data, document.mark, groups)) if groups else document
 
 
-def _groups(robot: "Robot") -> dict[str, Places]:
-    """Return the patches of each group, with their positions relative to the group's point."""
-    standing = robot.feet
-    if not standing:
+def _groups(robot: "Robot") -> dict[str, PatchPositions]:
+    """Return the patches of each group, with their positions relative to the reference point of the group."""
+    feet = robot.feet
+    if not feet:
         return {}
-    left = {name: place for name, place in standing.items() if place[1] > 0}
-    right = {name: place for name, place in standing.items() if place[1] < 0}
-    return dict(zip(PATCH_GROUPS, (standing, left, right, dict.fromkeys(find_hands(robot), np.zeros(2))), strict=True))
+    left_feet = {name: position for name, position in feet.items() if position[1] > 0}
+    right_feet = {name: position for name, position in feet.items() if position[1] < 0}
+    return dict(
+        zip(PATCH_GROUPS, (feet, left_feet, right_feet, dict.fromkeys(find_hands(robot), np.zeros(2))), strict=True)
+    )
 
 
-def _names_group(value: Any) -> bool:
+def _has_group(value: Any) -> bool:
     if isinstance(value, Mapping):
-        return value.get("patch") in PATCH_GROUPS or any(map(_names_group, value.values()))
+        return value.get("patch") in PATCH_GROUPS or any(map(_has_group, value.values()))
     if isinstance(value, list):
-        return any(map(_names_group, value))
+        return any(map(_has_group, value))
     return isinstance(value, str) and value in PATCH_GROUPS
 
 
-def _expand_groups(value: Any, mark: Mark, groups: Mapping[str, Places]) -> tuple[Any, Mark]:
-    """Replace the groups in a value by patches; in the mark each patch has the line of its group."""
+def _expand_groups(value: Any, mark: Mark, groups: Mapping[str, PatchPositions]) -> tuple[Any, Mark]:
+    """Replace the groups in a value by patches; in its mark, each patch has the line of its group."""
     if isinstance(value, Mapping):
-        inside = {key: _expand_groups(item, mark.child(key), groups) for key, item in value.items()}
-        marks = {key: each for key, (_, each) in inside.items()}
-        return {key: item for key, (item, _) in inside.items()}, replace(mark, children=marks)
+        expanded = {key: _expand_groups(item, mark.child(key), groups) for key, item in value.items()}
+        marks = {key: child for key, (_, child) in expanded.items()}
+        return {key: item for key, (item, _) in expanded.items()}, replace(mark, children=marks)
     if not isinstance(value, list):
         return value, mark
-    found: list[tuple[Any, Mark]] = []
+    expanded_items: list[tuple[Any, Mark]] = []
     for k, item in enumerate(value):
         item_mark = replace(mark.child(k), index=k)
         if isinstance(item, str) and item in groups:
-            found += [(name, item_mark) for name in groups[item]]
+            expanded_items += [(name, item_mark) for name in groups[item]]
         elif isinstance(item, Mapping) and item.get("patch") in PATCH_GROUPS and groups[item["patch"]]:
-            found += [(_placed(item, name, place), item_mark) for name, place in groups[item["patch"]].items()]
+            expanded_items += [
+                (_place_contact(item, name, position), item_mark) for name, position in groups[item["patch"]].items()
+            ]
         else:
-            found.append(_expand_groups(item, item_mark, groups))
-    if not found:  # an empty group is reported later as an unknown patch
+            expanded_items.append(_expand_groups(item, item_mark, groups))
+    if not expanded_items:  # an empty group is reported later as an unknown patch
         return value, mark
-    return [item for item, _ in found], replace(mark, children=[each for _, each in found])
+    return [item for item, _ in expanded_items], replace(mark, children=[child for _, child in expanded_items])
 
 
-def _placed(item: Mapping[str, Any], name: str, place: np.ndarray) -> dict[str, Any]:
-    """Return the contact of one patch of a group; the group's coordinates are those of the point below the base.
+def _place_contact(item: Mapping[str, Any], name: str, position: np.ndarray) -> dict[str, Any]:
+    """Return the contact of one patch of a group, whose coordinates are those of its reference point.
 
-    ``(x, y) + R(yaw) place``; without a yaw the group keeps its orientation in the posture.
+    The patch is at ``(x, y) + R(yaw) position``; without a yaw the group keeps its orientation in the posture.
     """
     contact, yaw = {**item, "patch": name}, item.get("yaw")
     if isinstance(yaw, int | float):
         c, s = np.cos(yaw), np.sin(yaw)
-        place = np.round(np.array([[c, -s], [s, c]]) @ place, DIGITS)
-    for axis, offset in zip("xy", place.tolist(), strict=True):
+        position = np.round(np.array([[c, -s], [s, c]]) @ position, DIGITS)
+    for axis, offset in zip("xy", position.tolist(), strict=True):
         if isinstance(item.get(axis), int | float):
             contact[axis] = item[axis] + offset
     return contact
@@ -175,12 +181,12 @@ SECTIONS = ("parameters", "variants")
 def parameter_values(
     document: Document, drawn: Mapping[str, float] | None = None, robot: "Robot | None" = None
 ) -> tuple[dict[str, float], list[Problem]]:
-    """Return the value of each parameter, by its normalized name, and the problems.
+    """Return the values of parameters and robot sizes by normalized name, and the problems.
 
     Parameters
     ----------
-    drawn : values that replace those of the file; dependent parameters follow.
-    robot : of the document, if already loaded.
+    drawn : values that replace those of the file; parameters that depend on them follow.
+    robot : robot of the document, if already loaded.
     """
     section = document.data.get("parameters") or {}
     if not isinstance(section, dict):
@@ -189,7 +195,7 @@ def parameter_values(
     values = size_values(document, robot)
     pending: dict[str, Expression] = {}
     spellings: dict[str, str] = {}
-    for key, given in section.items():
+    for key, value in section.items():
         name = same_name(key)
         try:
             if not is_name(key):
@@ -199,12 +205,12 @@ def parameter_values(
             spellings[name] = key
             if drawn and name in drawn:
                 values[name] = drawn[name]
-            elif is_expression(given):
-                pending[name] = Expression(given[1:])
-            elif isinstance(given, (int, float)) and not isinstance(given, bool) and math.isfinite(given):
-                values[name] = given
+            elif is_expression(value):
+                pending[name] = Expression(value[1:])
+            elif isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+                values[name] = value
             else:
-                raise ExpressionError(f"expected a number or an expression such as =2*riser, got {given!r}")
+                raise ExpressionError(f"expected a number or an expression such as =2*riser, got {value!r}")
         except ExpressionError as reason:
             problems.append(document.problem(("parameters", key), str(reason)))
     _evaluate_dependent(document, pending, values, problems, spellings)
@@ -218,15 +224,18 @@ def _evaluate_dependent(
     problems: list[Problem],
     spellings: Mapping[str, str],
 ) -> None:
-    """Evaluate the parameters that depend on others, in order of dependency; ``spellings``: names as in the file."""
+    """Evaluate the parameters that depend on others, in order of dependency, and add them to ``values``.
+
+    ``spellings`` has the names as they are written in the file.
+    """
     while pending:
-        ready = [name for name, expression in pending.items() if not set(expression.names) & set(pending)]
-        if not ready:
+        evaluable = [name for name, expression in pending.items() if not set(expression.names) & set(pending)]
+        if not evaluable:
             for name in pending:
                 message = f"depends on itself: {', '.join(pending)}"
                 problems.append(document.problem(("parameters", spellings[name]), message))
             return
-        for name in ready:
+        for name in evaluable:
             expression = pending.pop(name)
             if not _all_known(expression, document, values):
                 continue
@@ -238,7 +247,7 @@ def _evaluate_dependent(
 
 
 def _all_known(expression: Expression, document: Document, values: Mapping[str, float]) -> bool:
-    """Whether all parameters have values; an invalid one has none, which is reported at the parameter itself."""
+    """Return whether all parameters in an expression have values; invalid ones have none and are reported elsewhere."""
     section = document.data.get("parameters")
     missing = {same_name(key) for key in section} - set(values) if isinstance(section, dict) else set()
     return missing.isdisjoint(expression.names)
@@ -247,7 +256,7 @@ def _all_known(expression: Expression, document: Document, values: Mapping[str, 
 def resolve(
     document: Document, drawn: Mapping[str, float] | None = None, robot: "Robot | None" = None
 ) -> tuple[Document, list[Problem]]:
-    """Replace every expression of a document by its value; return it with the problems.
+    """Return the document with every expression replaced by its value, and the problems.
 
     ``drawn`` and ``robot`` are as for ``parameter_values``.
     """
@@ -258,41 +267,41 @@ def resolve(
     problems += [
         document.problem((key,), f"unknown key; did you mean `{intended}`?") for key, intended in misplaced.items()
     ]
-    rest = {key: value for key, value in document.data.items() if key not in (*SECTIONS, *misplaced)}
-    used: set[str] = set()
-    found = False
+    content = {key: value for key, value in document.data.items() if key not in (*SECTIONS, *misplaced)}
+    used_names: set[str] = set()
+    has_expressions = False
 
-    def replaced(key: Key, value: Any) -> Any:
-        nonlocal found
+    def evaluated(key: Key, value: Any) -> Any:
+        nonlocal has_expressions
         if isinstance(value, dict):
-            return {name: replaced((*key, name), item) for name, item in value.items()}
+            return {name: evaluated((*key, name), item) for name, item in value.items()}
         if isinstance(value, list):
-            return [replaced((*key, k), item) for k, item in enumerate(value)]
+            return [evaluated((*key, k), item) for k, item in enumerate(value)]
         if not is_expression(value):
             return value
-        found = True
+        has_expressions = True
         try:
             expression = Expression(value[1:])
-            used.update(expression.names)
+            used_names.update(expression.names)
             return _number(expression.value(values)) if _all_known(expression, document, values) else 1.0
         except ExpressionError as reason:
             problems.append(document.problem(key, f"{value}: {reason}"))
             return 1.0  # a placeholder for further checks
 
-    data = replaced((), rest)
-    problems += list(_unused(document, used))
-    if not found and len(rest) == len(document.data):
+    data = evaluated((), content)
+    problems += list(_unused(document, used_names))
+    if not has_expressions and len(content) == len(document.data):
         return with_groups(document, robot), problems
     return with_groups(document.with_data(data), robot), problems
 
 
 def is_expression(value: object) -> bool:
-    """Whether a value of the file is an expression."""
+    """Return whether a value of the file is an expression."""
     return isinstance(value, str) and value.startswith("=")
 
 
 def _misplaced_parameters(document: Document) -> dict[str, str]:
-    """Return top-level keys that are names of parameters, as of ``--set riser=0.1``, with the correct key path."""
+    """Return the top-level keys that resemble a parameter (``--set riser=0.1``), each with the correct key path."""
     section = document.data.get("parameters")
     names = [name for name in section if is_name(name)] if isinstance(section, dict) else []
     misplaced = {}
@@ -303,23 +312,23 @@ def _misplaced_parameters(document: Document) -> dict[str, str]:
     return misplaced
 
 
-def _unused(document: Document, used: set[str]) -> Iterator[Problem]:
-    """Report parameters without effect: a misspelt ``--set parameters.x`` would otherwise pass unnoticed."""
+def _unused(document: Document, used_names: set[str]) -> Iterator[Problem]:
+    """Yield a problem for each parameter without effect; otherwise a misspelt ``--set parameters.x`` would pass."""
     section = document.data.get("parameters")
     if not isinstance(section, dict):
         return
     for text in _expressions([document.data.get(name) for name in SECTIONS]):
         try:
-            used.update(Expression(text[1:]).names)
+            used_names.update(Expression(text[1:]).names)
         except ExpressionError:
             continue  # reported where it is evaluated
     for name in section:
-        if is_name(name) and same_name(name) not in used:
+        if is_name(name) and same_name(name) not in used_names:
             yield document.problem(("parameters", name), "no expression uses this parameter")
 
 
 def _expressions(value: Any) -> Iterator[str]:
-    """Yield the expressions in a value, recursively."""
+    """Yield all expressions in a value, also those in its lists and mappings."""
     if is_expression(value):
         yield value
     elif isinstance(value, (dict, list)):
@@ -328,5 +337,5 @@ def _expressions(value: Any) -> Iterator[str]:
 
 
 def _number(value: float) -> float:
-    """Convert whole numbers to integers: some keys require them, and they read better in a file."""
+    """Convert whole numbers to integers, because some keys require them and files are easier to read."""
     return int(value) if value.is_integer() and abs(value) < 1e9 else value

@@ -42,8 +42,8 @@ def goal_text(item: GoalItem) -> str:
     parts = [f"{contact.patch} on {contact.surface}" for contact in item.contacts]
     parts += ["nothing else"] if item.only else []
     if item.base is not None:
-        turned = "" if item.base.rpy is None else f", rpy {_numbers(item.base.rpy)}"
-        parts.append(f"base at {_numbers(item.base.xyz)} within {item.base.tolerance:g} m{turned}")
+        orientation_text = "" if item.base.rpy is None else f", rpy {_numbers(item.base.rpy)}"
+        parts.append(f"base at {_numbers(item.base.xyz)} within {item.base.tolerance:g} m{orientation_text}")
     if item.posture is not None:
         parts.append(f"posture {item.posture.name or '(unnamed)'} within {item.posture_tolerance:g}")
     if item.com is not None:
@@ -74,11 +74,11 @@ def stance_text(item: StanceItem) -> str:
 
 ContactLike = Contact | Mapping[str, Any]
 
-PARTS = (
+ARGUMENTS = (
     "robot", "environment", "start", "goal", "posture", "stances", "planner", "control", "simulation", "name",
     "description",
 )  # fmt: skip
-"""Arguments of a scenario."""
+"""Names of the arguments of `Scenario`."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -87,11 +87,11 @@ class Scenario:
 
     Parameters
     ----------
-    robot, environment : the scene.
+    robot, environment : the robot, and its environment.
     start : contacts at the start, each a Contact (`mcplan.contact`) or a dictionary as in a file.
     goal : contacts to reach, or a goal as in a file (``{"base": {"xyz": [1, 0, 0.65]}}``), or a list of goals.
-    posture : at the start: a name, or ``q`` (nq,); by default ``half_sitting``, if the robot has it.
-    stances : a contact sequence, as in a file; its first item is optional.
+    posture : posture at the start: a name, or ``q`` (nq,); by default ``half_sitting``, if the robot has it.
+    stances : contact sequence as in a file; its first item, the start, is optional.
     planner, control, simulation : settings that differ from their defaults, by key, or a settings object.
     name, description : for file names and titles.
 
@@ -99,17 +99,17 @@ class Scenario:
     ----------
     start : initial state (a ``Start``).
     goal : items to reach in order; within an item all conditions must hold together.
-    planner, control, simulation : settings, with defaults.
+    planner, control, simulation : settings, including defaults.
     stances : the specified or planned contact sequence; empty if the planner must find it. Item 0 is the start.
-    path : of the file.
-    document : content of the file with overrides and evaluated expressions.
+    path : path of the file.
+    document : content of the file, with overrides applied and expressions evaluated.
     source : the unresolved document, with its ``parameters`` and ``variants``.
-    digest : sha256 (hex) of the resolved values and the robot.
+    digest : SHA-256 (hex) of the resolved values and of the robot.
 
     Raises
     ------
     ScenarioError
-        All problems, each with its key.
+        The scenario is invalid; the error lists all problems with their keys.
     """
 
     name: str
@@ -150,7 +150,7 @@ class Scenario:
             return
         if fields:
             raise TypeError(
-                f"Scenario has no argument {next(iter(fields))!r}{did_you_mean_or_all(next(iter(fields)), PARTS)}"
+                f"Scenario has no argument {next(iter(fields))!r}{did_you_mean_or_all(next(iter(fields)), ARGUMENTS)}"
             )
         instance("Scenario", "robot", robot, _robot_type())
         instance("Scenario", "environment", environment, Environment).check_names()
@@ -171,7 +171,7 @@ class Scenario:
         Raises
         ------
         ScenarioError
-            All problems of the document.
+            The scenario is invalid; the error lists all problems of the document.
         """
         values, problems = assemble(source, variant, robot)
         if values is None or problems:
@@ -179,8 +179,10 @@ class Scenario:
         return cls(**values)
 
     def __repr__(self) -> str:
-        what = f"{len(self.stances)} stances" if self.stances else f"{len(self.goal)} goal{'s' * (len(self.goal) != 1)}"
-        return f"Scenario({self.name!r}, {self.robot.name}, {self.environment!r}, {what})"
+        task_text = (
+            f"{len(self.stances)} stances" if self.stances else f"{len(self.goal)} goal{'s' * (len(self.goal) != 1)}"
+        )
+        return f"Scenario({self.name!r}, {self.robot.name}, {self.environment!r}, {task_text})"
 
     def _repr_html_(self) -> str:
         """Return a table of start and goal for notebooks."""
@@ -193,12 +195,12 @@ class Scenario:
         return html_of(self, description, html_table(["", ""], rows), environment)
 
     def control_in(self, physics: str) -> ControlSettings:
-        """Return the control settings in a back end; unset ones are scaled to the robot's size."""
+        """Return the control settings for a physics back end; default values are scaled to the robot's size."""
         return self.control.under(physics, self.robot.scale)
 
     @property
     def transition_settings(self) -> ControlSettings:
-        """Control settings for planning: speeds and shares that suit all back ends."""
+        """Control settings for planning, whose speeds and force shares suit all physics back ends."""
         return self.control_in("contact")
 
     def variant(self, seed: int) -> "Scenario":
@@ -212,7 +214,7 @@ class Scenario:
         return Scenario.of(self.source, seed, self.robot)
 
     def replace(self, **changes: Any) -> "Scenario":
-        """Return the scenario with parts replaced, checked again; it has no variants and parameters.
+        """Return the scenario with some parts replaced; it is checked, and has no variants and parameters.
 
         Parameters
         ----------
@@ -227,20 +229,20 @@ class Scenario:
                 instance("replace", "environment", value, Environment).check_names()
                 data[key] = environment_data(value)
             elif key == "start":
-                first = {"contacts": (data.get("start") or {}).get("contacts") or []}
-                if "stances" not in changes and data.get("stances") and data["stances"][0] == first:
+                first_item = {"contacts": (data.get("start") or {}).get("contacts") or []}
+                if "stances" not in changes and data.get("stances") and data["stances"][0] == first_item:
                     data["stances"] = data["stances"][1:]  # the first item is the start
                 data[key] = {k: v for k, v in data.get("start", {}).items() if k != "contacts"}
                 data[key] |= {"contacts": contacts_data(value)}
             elif key == "goal":
                 data[key] = goal_data(value)
             elif key in ("planner", "control", "simulation"):
-                data[key] = _updated(data.get(key, {}), settings_data(key, value))
+                data[key] = _merged_settings(data.get(key, {}), settings_data(key, value))
             elif key in ("stances", "name", "description"):
                 data[key] = value
             else:
-                known = [part for part in PARTS if part != "posture"]
-                raise TypeError(f"a scenario has no part {key!r}{did_you_mean_or_all(key, known)}")
+                names = [part for part in ARGUMENTS if part != "posture"]
+                raise TypeError(f"a scenario has no part {key!r}{did_you_mean_or_all(key, names)}")
         return Scenario.of(Document.of_values(data, ScenarioError), robot=robot)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -253,8 +255,8 @@ class Scenario:
         return moved_paths(self.document.data, Path(self.path).parent, Path(directory))
 
 
-def _updated(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with some keys changed, and within the groups of the control the keys of those."""
+def _merged_settings(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with some keys replaced; groups of control settings are merged key by key."""
     groups = {name: settings[name] | changes[name] for name in SETTING_GROUPS if name in settings and name in changes}
     return {**settings, **changes, **groups}
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class CourseSpec(Spec):
-    """Swing of a patch in a motion, see `mcplan.planning.transition.transition.SwingSpec`."""
+    """Swing of a patch in a motion (`mcplan.planning.transition.transition.SwingSpec`)."""
 
     patch: str
     """Name of the patch."""
@@ -30,11 +30,11 @@ class CourseSpec(Spec):
     approach: Triple = (0.0, 0.0, 0.0)
     """Approach displacement along the normal of the new support, m."""
     leaves: bool = False
-    """Whether it lifts off from its old support."""
+    """Whether the patch lifts off from its old support."""
     meets: bool = False
-    """Whether it reaches its new contact."""
+    """Whether the patch reaches its new contact."""
     waits: bool = False
-    """Whether that contact closes after this motion."""
+    """Whether the new contact closes only after this motion."""
 
 
 class NearSpec(Spec):
@@ -47,15 +47,15 @@ class NearSpec(Spec):
 
 
 class LawSpec(Spec):
-    """Nodes of a `TimeParameterization` (`mcplan.motion.time_parameterization`), each a line ``t s sd sdd``."""
+    """Time parameterization of a segment (`mcplan.motion.time_parameterization`)."""
 
     kept: Annotated[float, Field(ge=0, le=1)] = 1.0
-    """Kept part of the margin of its pace."""
+    """Share of the margin of its pace that the motion keeps."""
     nodes: Annotated[tuple[str, ...], Field(min_length=2, max_length=1000)]
-    """Time t, path parameter s, its rate sd and acceleration sdd."""
+    """Lines ``t s sd sdd``: time t, path parameter s, its rate sd and acceleration sdd."""
 
     def rows(self, length: float) -> np.ndarray:
-        """Return the nodes (k, 4) of the time parameterization of a path of a length (s).
+        """Return the nodes (k, 4) of the time parameterization of a path whose knots end at the time ``length`` (s).
 
         Raises
         ------
@@ -65,27 +65,27 @@ class LawSpec(Spec):
         rows = [[float(word) for word in line.split()] for line in self.nodes]
         if any(len(row) != 4 for row in rows) or not np.isfinite(rows).all():
             raise ValueError("expected four finite numbers in each line: t s sd sdd")
-        law = np.array(rows)
-        if law[0, 0] != 0.0 or law[0, 1] != 0.0 or (np.diff(law[:, :2], axis=0) <= 0.0).any():
+        nodes = np.array(rows)
+        if nodes[0, 0] != 0.0 or nodes[0, 1] != 0.0 or (np.diff(nodes[:, :2], axis=0) <= 0.0).any():
             raise ValueError("expected t and s that rise from 0")
-        if not abs(law[-1, 1] - length) <= 1e-9 * length:
-            raise ValueError(f"s ends at {law[-1, 1]:g}, expected {length:g}, where the times of the knots end")
-        if not (law[:, 2] > 0.0).all():
+        if not abs(nodes[-1, 1] - length) <= 1e-9 * length:
+            raise ValueError(f"s ends at {nodes[-1, 1]:g}, expected {length:g}, where the times of the knots end")
+        if not (nodes[:, 2] > 0.0).all():
             raise ValueError("expected positive rates sd")
-        return law
+        return nodes
 
 
 class SegmentSpec(Spec):
-    """A motion of the whole body; ``knots`` are postures q, each a line of numbers.
+    """A motion of the whole body.
 
-    It begins and ends at rest, except at a stance with ``v`` and ``vd``, which is passed with this velocity and
+    It begins and ends at rest, except at a stance with ``v`` and ``vd``, which the robot passes with this velocity and
     acceleration.
     """
 
     times: Annotated[tuple[NotNegative, ...], Field(min_length=6, max_length=1000)]
-    """Times of the knots, s, from 0 on."""
+    """Times of the knots, beginning with 0, s."""
     knots: Annotated[tuple[str, ...], Field(min_length=6, max_length=1000)]
-    """Postures of the whole body."""
+    """Postures q of the whole body, each a line of numbers."""
     courses: tuple[CourseSpec, ...] = ()
     """Swings of patches that leave or reach a support."""
     near: NearSpec = NearSpec()
@@ -93,15 +93,15 @@ class SegmentSpec(Spec):
     missed: NotNegative = 0.0
     """Deficit of the required clearance, m."""
     held: bool = True
-    """Whether its contacts balance the robot at rest in every posture of the motion."""
+    """Whether the closed contacts balance the robot at rest in every posture of the motion."""
     law: LawSpec | None = None
-    """Time parameterization; without it the knots have their nominal times."""
+    """Time parameterization; without it the motion has the nominal times of its knots."""
     unpaced: str = ""
-    """Reason why it has no time parameterization although the plan has a pace."""
+    """Reason why the motion has no time parameterization although the plan has a pace."""
 
     @field_validator("times")
     @classmethod
-    def _rising(cls, times: tuple[float, ...]) -> tuple[float, ...]:
+    def _check_times(cls, times: tuple[float, ...]) -> tuple[float, ...]:
         if times[0] != 0.0 or (np.diff(times) <= 0.0).any():
             raise ValueError("expected times that rise from 0")
         return times
@@ -112,7 +112,7 @@ class SegmentSpec(Spec):
         Raises
         ------
         ValueError
-            Values are no numbers, lines have different lengths, or their number differs from that of the times.
+            Values are not numbers, lines have different lengths, or the number of lines is not that of the times.
         """
         if len(self.knots) != len(self.times):
             raise ValueError(f"{len(self.knots)} knots and {len(self.times)} times; each knot has its time")
@@ -131,9 +131,9 @@ class TransitionSpec(Spec):
     ramp: NotNegative = 0.0
     """Duration of unloading before a contact opens, or of loading after it closes, s."""
     parts: bool = False
-    """Whether a patch with an opened contact leaves its support."""
+    """Whether the patch whose contact opens leaves its support."""
     segments: Annotated[tuple[SegmentSpec, ...], Field(min_length=1, max_length=2)]
-    """One or two segments."""
+    """One or two segments of the motion."""
 
 
 Pair = tuple[float, float]
@@ -142,23 +142,23 @@ CoM = Annotated[tuple[float, ...], Field(min_length=2, max_length=3)]
 
 
 class SurfaceSpec(Spec):
-    """A planar convex polygon: ``size`` is centred on the pose, or ``polygon`` gives the corners."""
+    """A planar convex polygon: a rectangle of ``size`` centred on its pose, or a ``polygon`` by its corners."""
 
     name: Name
     """Unique name for references."""
     pose: PoseSpec = PoseSpec()
-    """Pose of its middle: x and y along its edges, z along its outward normal."""
+    """Pose of its frame: z is its outward normal; for ``size`` the origin is its middle, x and y along its edges."""
     size: tuple[Positive, Positive] | None = None
-    """Length along x and width along y, m; or ``polygon``."""
+    """Length along x and width along y, m; instead of ``polygon``."""
     polygon: tuple[Pair, ...] | None = None
     """Corners x, y in its frame, m: convex, at least three."""
     thickness: NotNegative = 0.05
-    """Thickness of the slab below it, a collision body, m."""
+    """Thickness of the slab below it, which is a collision body, m."""
     friction: NotNegative = 0.7
     """Coulomb coefficient."""
 
     @model_validator(mode="after")
-    def _one_outline(self) -> "SurfaceSpec":
+    def _check_outline(self) -> "SurfaceSpec":
         if (self.size is None) == (self.polygon is None):
             raise ValueError("give either size: [length, width] or polygon: [[x, y], ...]")
         if self.polygon is not None:
@@ -183,61 +183,61 @@ class BarSpec(Spec):
     name: Name
     """Unique name for references."""
     ends: tuple[Triple, Triple]
-    """Ends of its axis, world, m."""
+    """Ends of its axis in the world, m."""
     radius: Positive
-    """m."""
+    """Radius, m."""
     friction: NotNegative = 0.7
     """Coulomb coefficient, for contacts that are not grasps."""
     max_force: Positive | None = None
-    """Largest force of a grasp of this bar, N, instead of that of the patch: a rough or thick bar holds better."""
+    """Maximum force of a grasp of this bar, N, instead of that of the patch: a rough or thick bar is held better."""
 
     @model_validator(mode="after")
-    def _has_length(self) -> "BarSpec":
+    def _check_length(self) -> "BarSpec":
         if np.linalg.norm(np.subtract(*self.ends)) < 1e-6:
             raise ValueError("the two ends are the same point")
         return self
 
 
 class BoxSpec(Spec):
-    """Full edge lengths, m."""
+    """A box centred on its frame."""
 
     size: tuple[Positive, Positive, Positive]
-    """Along x, y and z, m."""
+    """Edge lengths along x, y and z, m."""
 
 
 class SphereSpec(Spec):
-    """Radius, m."""
+    """A sphere centred on its frame."""
 
     radius: Positive
-    """m."""
+    """Radius, m."""
 
 
 class RoundSpec(Spec):
-    """A cylinder or capsule along z: radius and length (of a capsule without its half spheres), m."""
+    """A cylinder or capsule along z, centred on its frame."""
 
     radius: Positive
-    """m."""
+    """Radius, m."""
     length: Positive
-    """m."""
+    """Length, m; of a capsule without its half spheres."""
 
 
 class MeshSpec(Spec):
     """A mesh file, relative to the scenario; its vertices are multiplied by ``scale``."""
 
     file: str
-    """STL, OBJ, PLY, OFF or COLLADA; its convex hull is used."""
+    """Path of an STL, OBJ, PLY, OFF or COLLADA file; its convex hull is used."""
     scale: Positive = 1.0
-    """Scale to m; 1 for a file in m."""
+    """Factor that converts its lengths to m; 1 for a file in m."""
 
 
 class HullSpec(Spec):
-    """A convex solid by its corners, m."""
+    """A convex solid, given by its corners."""
 
     points: Annotated[tuple[Triple, ...], Field(min_length=4, max_length=10_000)]
-    """Its corners in its frame, m."""
+    """Corners in its frame, m."""
 
     @model_validator(mode="after")
-    def _solid(self) -> "HullSpec":
+    def _check_volume(self) -> "HullSpec":
         points = np.array(self.points)
         if np.linalg.matrix_rank(points - points.mean(axis=0), tol=1e-6) < 3:
             raise ValueError("the points lie in one plane")
@@ -252,7 +252,7 @@ class SolidSpec(Spec):
     pose: PoseSpec = PoseSpec()
     """Pose of its frame in the world."""
     box: BoxSpec | None = None
-    """A box about its frame's origin."""
+    """A box."""
     sphere: SphereSpec | None = None
     """A sphere."""
     capsule: RoundSpec | None = None
@@ -262,10 +262,10 @@ class SolidSpec(Spec):
     mesh: MeshSpec | None = None
     """A mesh."""
     hull: HullSpec | None = None
-    """A convex solid by its corners."""
+    """A convex solid, given by its corners."""
 
     @model_validator(mode="after")
-    def _one_shape(self) -> "SolidSpec":
+    def _check_shape(self) -> "SolidSpec":
         shapes = ("box", "sphere", "capsule", "cylinder", "mesh", "hull")
         given = [name for name in shapes if getattr(self, name) is not None]
         if len(given) != 1:
@@ -274,7 +274,7 @@ class SolidSpec(Spec):
 
 
 class ObstacleSpec(SolidSpec):
-    """A solid to avoid, without contacts."""
+    """A solid that the robot must not touch."""
 
 
 class ObjectSpec(SolidSpec):
@@ -285,11 +285,11 @@ class ObjectSpec(SolidSpec):
     """
 
     mass: Positive
-    """kg; its inertia is that of a solid of uniform density."""
+    """Mass, kg; the inertia is that of a solid of uniform density."""
     friction: NotNegative = 0.7
     """Coulomb coefficient of its sides; its ``surfaces`` have their own."""
     surfaces: tuple[SurfaceSpec, ...] = ()
-    """Surfaces for contacts; poses in its frame."""
+    """Surfaces for contacts, with poses in the object's frame."""
 
 
 class EnvironmentSpec(Spec):
@@ -300,11 +300,11 @@ class EnvironmentSpec(Spec):
     bars: tuple[BarSpec, ...] = ()
     """Bars to grasp or stand on."""
     obstacles: tuple[ObstacleSpec, ...] = ()
-    """Solids to avoid."""
+    """Solids that the robot must not touch."""
     objects: tuple[ObjectSpec, ...] = ()
     """Movable solids."""
     friction: NotNegative | None = None
-    """Replaces that of every surface and bar."""
+    """Friction coefficient that replaces that of every surface and bar."""
     mesh: str | None = None
     """A mesh, height map or world (URDF, SDF, MJCF) whose surfaces, bars and obstacles are found
     (`mcplan.scene.detection`) and added to those listed here."""
@@ -317,12 +317,12 @@ class EnvironmentSpec(Spec):
     height: Positive = 1.0
     """Height of the brightest grey level of a height map, m."""
     pose: PoseSpec = PoseSpec()
-    """Pose of its origin."""
+    """Pose of the origin of ``mesh`` in the world."""
     find: FindSettings | None = None
-    """Settings of the detection."""
+    """Settings of the detection of surfaces, bars and obstacles."""
 
     @model_validator(mode="after")
-    def _of_a_mesh(self) -> "EnvironmentSpec":
+    def _check_mesh_keys(self) -> "EnvironmentSpec":
         if self.mesh is None and (given := {"scale", "up", "pose", "find", "cell", "height"} & self.model_fields_set):
             raise ValueError(f"{', '.join(sorted(given))} without mesh")
         return self
@@ -337,14 +337,14 @@ class PostureSpec(Spec):
     """Joints that differ from it, rad or m."""
 
     def apply(self, robot: "Robot", q: np.ndarray) -> np.ndarray:
-        """Return ``q`` (nq,) with the joints of this posture; base and free joints are unchanged."""
+        """Return ``q`` (nq,) with the joints of this posture; base and other joints are unchanged."""
         result = np.array(q, float)
         targets = self.joint_targets(robot)
         result[7:] = np.where(np.isnan(targets), result[7:], targets)
         return result
 
     def joint_targets(self, robot: "Robot") -> np.ndarray:
-        """Return the joint positions (n,) of this posture; nan for joints that it leaves free."""
+        """Return the joint positions (n,) of this posture; NaN for joints that it does not specify."""
         result = np.full(robot.n, np.nan)
         if self.name is not None:
             result[:] = robot.posture(self.name)[7:]
@@ -367,11 +367,11 @@ class StartSpec(Spec):
     """Initial state: the contacts are exact, the posture is a guess."""
 
     posture: Posture | None = None
-    """A guess; by default the robot's ``half_sitting``."""
+    """Guess of the posture; by default the robot's ``half_sitting``."""
     base: PoseSpec | None = None
-    """A guess; exact for a fixed base."""
+    """Guess of the pose of the base; exact for a fixed base."""
     contacts: tuple[ContactSpec, ...] = ()
-    """Contacts at the start; exact. If empty: patches that rest on supports in the posture."""
+    """Exact contacts at the start; if empty, the patches that rest on supports in the posture."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -380,10 +380,10 @@ class Start:
 
     Parameters
     ----------
-    q : (nq,) guess: the given posture at the given base. Contacts have priority over the base, the base over the
-        joints.
-    contacts : exact; coordinates that the file leaves out are those nearest to the patch at ``q``.
-    posture_given, base_given : whether the file gives them; otherwise they are defaults.
+    q : (nq,) guess of the configuration, from the given posture and base. Contacts have priority over the base, the
+        base over the joints.
+    contacts : exact contacts; coordinates that the file omits are those nearest to the patch at ``q``.
+    posture_given, base_given : whether the file has a posture and a base; otherwise these are defaults.
     """
 
     q: np.ndarray
@@ -393,33 +393,33 @@ class Start:
 
 
 class BaseGoalSpec(Spec):
-    """A place for the base: within ``tolerance`` (m); with an orientation also within ``angle_tolerance`` (rad)."""
+    """Target of the base."""
 
     xyz: Triple
-    """Position of the base's origin, world, m."""
+    """Position of the base's origin in the world, m."""
     tolerance: Positive = 0.05
-    """m."""
+    """Maximum distance of the origin from ``xyz``, m."""
     rpy: Triple | None = None
-    """Orientation of the base, rad."""
+    """Orientation of the base, rad; by default any."""
     angle_tolerance: Positive = 0.1
-    """Maximum angle between the orientation and ``rpy``, rad."""
+    """Maximum angle between the base's orientation and ``rpy``, rad."""
 
     @model_validator(mode="after")
-    def _orientation_with_tolerance(self) -> "BaseGoalSpec":
+    def _check_tolerance(self) -> "BaseGoalSpec":
         if self.rpy is None and "angle_tolerance" in self.model_fields_set:
             raise ValueError("angle_tolerance without rpy: give the orientation too, or leave the tolerance out")
         return self
 
 
 class GoalItem(Spec):
-    """One goal; all given conditions must hold. Without ``contacts`` the planner chooses them."""
+    """One goal, whose conditions must all hold at the same time. Without ``contacts`` the planner chooses them."""
 
     contacts: tuple[ContactSpec, ...] = ()
-    """Contacts at the end."""
+    """Contacts to reach."""
     base: BaseGoalSpec | None = None
     """Target of the base."""
     posture: Posture | None = None
-    """A posture of the robot by name, or some joints."""
+    """Target posture: a posture of the robot by name, or some joints."""
     posture_tolerance: Positive = 0.2
     """Tolerance of each joint, rad or m. Contacts have priority over the posture and use part of the tolerance."""
     com: CoM | None = None
@@ -432,16 +432,16 @@ class GoalItem(Spec):
     """Whether contacts other than those listed are forbidden."""
 
     @model_validator(mode="after")
-    def _complete(self) -> "GoalItem":
+    def _check_conditions(self) -> "GoalItem":
         if not (self.contacts or self.base or self.posture or self.com or self.objects):
             raise ValueError("asks for nothing; give one or more of contacts, base, posture, com, objects")
         if self.only and not self.contacts:
             raise ValueError("only: true says that nothing but the listed contacts may touch, and none are listed")
         if self.posture is not None and self.posture.name is None and not self.posture.joints:
             raise ValueError("posture: names neither a posture nor a joint")
-        for tolerance, of in (("posture_tolerance", "posture"), ("com_tolerance", "com")):
-            if tolerance in self.model_fields_set and getattr(self, of) is None:
-                raise ValueError(f"{tolerance} without {of}")
+        for tolerance, field_name in (("posture_tolerance", "posture"), ("com_tolerance", "com")):
+            if tolerance in self.model_fields_set and getattr(self, field_name) is None:
+                raise ValueError(f"{tolerance} without {field_name}")
         return self
 
 
@@ -469,7 +469,7 @@ class StanceItem(Spec):
     com: CoM | None = None
     """Target of the centre of mass: x, y or x, y, z, world, m."""
     objects: dict[str, PoseSpec] = Field(default_factory=dict)
-    """Poses of objects at the end of this item: contacts that stay closed push or pull them there."""
+    """Poses of objects at the end of this item; contacts that stay closed push or pull the objects there."""
     moved: str | None = None
     """The patch whose contact changes (written by the planner)."""
     change: Literal["start", "add", "remove", "shift"] | None = None
@@ -477,7 +477,7 @@ class StanceItem(Spec):
     q: tuple[float, ...] | None = None
     """The posture (written by the planner): base position in m, quaternion w x y z, joints in rad or m."""
     wrenches: dict[str, tuple[float, float, float, float, float, float]] | None = None
-    """By patch, force in N and moment in N m, world axes at the patch (written by the planner)."""
+    """Force (N) and moment (N m) on each patch at its origin, world axes (written by the planner)."""
     tau: tuple[float, ...] | None = None
     """Joint torques, N m (written by the planner)."""
     margins: dict[str, Any] | None = None
@@ -491,7 +491,7 @@ class StanceItem(Spec):
     """The motion from the previous item to this one."""
 
     @model_validator(mode="after")
-    def _one_change(self) -> "StanceItem":
+    def _check_change(self) -> "StanceItem":
         given = [name for name in ("contacts", "add", "remove") if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} in one item: a stance differs from the one before by one contact")
@@ -502,23 +502,23 @@ class StartRangeSpec(Spec):
     """Largest displacement of the robot and its start contacts in a variant."""
 
     xy: NotNegative = 0.0
-    """Along x and along y, m."""
+    """Maximum displacement along x and along y, m."""
     yaw: NotNegative = 0.0
-    """rad."""
+    """Maximum rotation about the vertical axis, rad."""
 
 
 Percent = Annotated[str, Field(pattern=r"^[0-9.]+\s*%$")]
 
 
 class ScenarioSpec(Spec):
-    """The whole file."""
+    """A scenario or plan file."""
 
     mcplan: Literal[1, 2]
-    """Version of the format: plans of version 2 hold the motion between their stances."""
+    """Version of the format; plans of version 2 contain the motions between their stances."""
     name: Name
     """Name of the scenario, also used for files and directories."""
     description: str = ""
-    """Description in a sentence."""
+    """Description of the scenario in one sentence."""
     robot: str
     """A bundled robot, or the path of a URDF or a robot.yaml, relative to this file."""
     environment: EnvironmentSpec = EnvironmentSpec()
@@ -526,7 +526,7 @@ class ScenarioSpec(Spec):
     start: StartSpec = StartSpec()
     """Initial state."""
     goal: Goal = ()
-    """One item, or several to reach in order."""
+    """One goal, or several goals to reach in order."""
     planner: PlannerSettings = PlannerSettings()
     """Settings of the planner."""
     control: ControlSettings = ControlSettings()
@@ -536,7 +536,7 @@ class ScenarioSpec(Spec):
     stances: tuple[StanceItem, ...] = ()
     """Contact sequence, specified by the user or found by the planner."""
     plan: dict[str, Any] | None = None
-    """Data of the search, in a plan file (written by the planner)."""
+    """Data of the search, in plan files (written by the planner)."""
     parameters: dict[str, float] = Field(default_factory=dict)
     """Named numbers for ``=`` expressions."""
     variants: dict[str, float | Percent | Pair | StartRangeSpec] = Field(default_factory=dict)

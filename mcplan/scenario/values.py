@@ -1,4 +1,4 @@
-"""Scenario writer: Python objects to the plain values of a file; reading them back gives the same scene."""
+"""Scenario writer: from Python objects to the plain values of a file, which give the same scene when read."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 MAX_WRITTEN_CORNERS = 64
-"""Meshes with at most this number of corners are written with all of them; collisions use the convex hull anyway."""
+"""Maximum number of corners of a mesh that is written as a list of corners; collisions use its convex hull."""
 
 MAX_HULL_CORNERS = 10_000
-"""Maximum number of corners of a hull in a file; with more, the extreme corners in as many directions are kept."""
+"""Maximum number of corners of a hull in a file; of more corners, the extreme ones in as many directions are kept."""
 
-MIN_HULL_THICKNESS = 1e-4
-"""m: minimum thickness given to the hull of a flat mesh."""
+MIN_HULL_THICKNESS_M = 1e-4
+"""Minimum thickness (m) of a hull in a file; that of a flat mesh is enlarged to it."""
 
 
 def robot_name(robot: "Robot") -> str:
@@ -41,7 +41,7 @@ def robot_name(robot: "Robot") -> str:
 
 
 def environment_data(environment: Environment) -> dict[str, Any]:
-    """Return the section ``environment``."""
+    """Return the section ``environment`` of a file."""
     data: dict[str, Any] = {}
     if environment.surfaces:
         data["surfaces"] = [_surface(surface) for surface in environment.surfaces]
@@ -67,7 +67,7 @@ def environment_data(environment: Environment) -> dict[str, Any]:
 
 
 def contacts_data(contacts: Sequence[Contact | Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a list of contacts."""
+    """Return a list of contacts in the form of files."""
     if isinstance(contacts, Contact | Mapping | str) or not isinstance(contacts, Iterable):
         raise InputError(f"expected a list of contacts, not {shown(contacts)}")
     return [_contact(contact) for contact in contacts]
@@ -88,7 +88,7 @@ def start_data(robot: "Robot", start: "Sequence[Contact | Mapping[str, Any]] | S
 def goal_data(goal: Any) -> Any:
     """Return the section ``goal`` of contacts, of an item, or of a list of items."""
     if isinstance(goal, Mapping):
-        return _item(goal)
+        return _goal_item(goal)
     if isinstance(goal, Contact | str) or not isinstance(goal, Iterable):
         expected = "a list of contacts, a goal such as {'base': {'xyz': [1, 0, 0.65]}}, or a list of those"
         raise InputError(f"goal: expected {expected}, not {shown(goal)}")
@@ -113,15 +113,15 @@ def moved_paths(data: Mapping[str, Any], home: Path, directory: Path) -> dict[st
     A scenario may read meshes only from its own directory and below, and from packages; other meshes are written as
     hulls.
     """
-    moved = dict(data)
-    moved["robot"] = _relocated(data["robot"], home, directory)
+    relocated = dict(data)
+    relocated["robot"] = _relocated(data["robot"], home, directory)
     environment = dict(data.get("environment", {}))
     for group in ("obstacles", "objects"):
         if group in environment:
             environment[group] = [_relocated_mesh(item, home, directory) for item in environment[group]]
     if "mesh" in environment:
         environment["mesh"] = _relocated(environment["mesh"], home, directory)
-    return moved | ({"environment": environment} if environment else {})
+    return relocated | ({"environment": environment} if environment else {})
 
 
 def _relocated(name: str, home: Path, directory: Path) -> str:
@@ -137,18 +137,18 @@ def _relocated_mesh(item: dict[str, Any], home: Path, directory: Path) -> dict[s
         return item
     from mcplan.robot.mesh_file import MeshError, MeshFiles
 
-    file = _relocated(item["mesh"]["file"], home, directory)
+    new_path = _relocated(item["mesh"]["file"], home, directory)
     try:
-        MeshFiles(directory / "scenario.yaml").find(file)
+        MeshFiles(directory / "scenario.yaml").find(new_path)
     except MeshError:
         hull = _hull(item["mesh"], home)
         if hull is not None:
             return {key: value for key, value in item.items() if key != "mesh"} | {"hull": {"points": hull}}
-    return item | {"mesh": item["mesh"] | {"file": file}}
+    return item | {"mesh": item["mesh"] | {"file": new_path}}
 
 
 def _hull(mesh: Mapping[str, Any], home: Path) -> list[list[float]] | None:
-    """Return the corners of the hull of a mesh file, which collisions use; None if it cannot be read."""
+    """Return the corners of the convex hull of a mesh file; None if the file cannot be read."""
     from mcplan.robot.mesh_file import MeshError, MeshFiles
 
     try:
@@ -162,22 +162,22 @@ def _corners(vertices: np.ndarray) -> np.ndarray:
     """Return at most ``MAX_HULL_CORNERS`` corners (k,3) of a hull, at least ``MIN_HULL_THICKNESS`` thick."""
     from mcplan.scene.detection.obstacles import directions
 
-    middle = vertices.mean(axis=0)
-    axes = np.linalg.svd(vertices - middle, full_matrices=False)[2]
-    for axis in axes[np.ptp((vertices - middle) @ axes.T, axis=0) < MIN_HULL_THICKNESS]:
+    centroid = vertices.mean(axis=0)
+    axes = np.linalg.svd(vertices - centroid, full_matrices=False)[2]
+    for axis in axes[np.ptp((vertices - centroid) @ axes.T, axis=0) < MIN_HULL_THICKNESS_M]:
         vertices = np.concatenate(
-            [vertices - 0.5 * MIN_HULL_THICKNESS * axis, vertices + 0.5 * MIN_HULL_THICKNESS * axis]
+            [vertices - 0.5 * MIN_HULL_THICKNESS_M * axis, vertices + 0.5 * MIN_HULL_THICKNESS_M * axis]
         )
     corners = vertices[ConvexHull(vertices).vertices]
     if len(corners) <= MAX_HULL_CORNERS:
         return corners
-    farthest = [
-        np.argmax((corners - middle) @ batch.T, axis=0) for batch in np.array_split(directions(MAX_HULL_CORNERS), 100)
+    extreme_corners = [
+        np.argmax((corners - centroid) @ batch.T, axis=0) for batch in np.array_split(directions(MAX_HULL_CORNERS), 100)
     ]
-    return corners[np.unique(np.concatenate(farthest))]
+    return corners[np.unique(np.concatenate(extreme_corners))]
 
 
-def _item(item: Mapping[str, Any]) -> dict[str, Any]:
+def _goal_item(item: Mapping[str, Any]) -> dict[str, Any]:
     return dict(item) | ({"contacts": contacts_data(item["contacts"])} if "contacts" in item else {})
 
 
@@ -190,7 +190,7 @@ def _contact(contact: Contact | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _surface(surface: Surface, R: np.ndarray | None = None, p: np.ndarray | None = None) -> dict[str, Any]:
-    """Return a surface in the form of files, on an object relative to the object's pose."""
+    """Return a surface in the form of files, relative to the pose ``R``, ``p`` of its object if it is on one."""
     R_S, p_S = surface.R, surface.p
     if R is not None and p is not None:
         R_S, p_S = R.T @ R_S, R.T @ (p_S - p)

@@ -19,18 +19,18 @@ class Disturbance:
 
     Parameters
     ----------
-    robot : Robot; its limits bound the noisy torques.
-    settings : of the simulation.
-    dt : physics step (s).
-    seed : of all noise; torques and measurements have separate generators.
+    robot : its torque limits bound the noisy torques.
+    settings : settings of the simulation.
+    dt : physics step, s.
+    seed : seed of all noise; torques and measurements have separate generators.
     """
 
     def __init__(self, robot: Robot, settings: SimulationSettings, dt: float, seed: int):
         self.robot, self.pushes, self._imperfections = robot, settings.pushes, settings.imperfections
         self._torque_rng, self._sensor_rng = (np.random.default_rng([seed, k]) for k in (4, 5))
-        self._limit = robot.limits.torque
-        self._bound = self._limit if settings.torque_limits else np.full(robot.n, np.inf)
-        self._delayed: deque[np.ndarray] = deque(maxlen=1 + round(self._imperfections.torque_delay / dt))
+        self._torque_limit = robot.limits.torque
+        self._max_torque = self._torque_limit if settings.torque_limits else np.full(robot.n, np.inf)
+        self._delay_line: deque[np.ndarray] = deque(maxlen=1 + round(self._imperfections.torque_delay / dt))
 
     def measured(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the measured state (7+n,), (6+n,); the pose of a fixed base is exact."""
@@ -48,20 +48,20 @@ class Disturbance:
         return noise
 
     def delivered(self, tau: np.ndarray) -> np.ndarray:
-        """Return the torques (n,) that act in a step with the command ``tau``.
+        """Return the torques (n,) that act in a step with the command ``tau`` (n,), N m.
 
-        During the initial delay the first command acts.
+        Until the delay has passed, the first command acts.
         """
-        if self._delayed.maxlen != 1:
-            self._delayed.append(tau)
-            tau = self._delayed[0]
+        if self._delay_line.maxlen != 1:
+            self._delay_line.append(tau)
+            tau = self._delay_line[0]
         if not self._imperfections.torque_noise:
             return tau
-        noise = self._imperfections.torque_noise * self._limit * self._torque_rng.standard_normal(len(tau))
-        return np.clip(tau + noise, -self._bound, self._bound)
+        noise = self._imperfections.torque_noise * self._torque_limit * self._torque_rng.standard_normal(len(tau))
+        return np.clip(tau + noise, -self._max_torque, self._max_torque)
 
     def external(self, t: float, q: np.ndarray) -> np.ndarray | None:
-        """Return the generalised force (6+n,) of the pushes at time t, or None without any."""
+        """Return the generalised force (6+n,) of all pushes at time t (s), or None if there is no push then."""
         if not self.pushes:
             return None
         forces = [push_force(self.robot, q, p) for p in self.pushes if p.start <= t + 1e-9 < p.start + p.duration]
@@ -69,7 +69,7 @@ class Disturbance:
 
 
 def push_force(robot: Robot, q: np.ndarray, push: Push) -> np.ndarray:
-    """Return the generalised force (6+n,) of a push: ``J' f`` at its point."""
+    """Return the generalised force (6+n,) of a push: ``J' f``, with the Jacobian ``J`` of its point of application."""
     X, J = robot.frame_pose(q, push.link), robot.frame_jacobian(q, push.link)
     force = np.array(push.force, float)
     arm = X[:3, :3] @ np.array(push.point, float)
@@ -87,8 +87,10 @@ def steps_per_tick(scenario: Scenario) -> int:
     rate, dt = scenario.control.rate, scenario.simulation.dt
     steps = 1 if rate is None else round(1 / (rate * dt))
     if rate is not None and (steps < 1 or abs(steps * rate * dt - 1) > 1e-6):
-        near = 1 / (max(steps, 1) * dt)
-        message = f"{rate:g} Hz is not {1 / dt:g} Hz (simulation.dt) divided by a whole number; the nearest is {near:g}"
+        nearest = 1 / (max(steps, 1) * dt)
+        message = (
+            f"{rate:g} Hz is not {1 / dt:g} Hz (simulation.dt) divided by a whole number; the nearest is {nearest:g}"
+        )
         raise ScenarioError(scenario.document.problem(("control", "rate"), message))
     return steps
 
@@ -98,12 +100,13 @@ def validate_disturbances(scenario: Scenario, physics: str, custom_controller: b
 
     Parameters
     ----------
-    custom_controller : whether a custom controller computes the torques: then free contact directions do not matter.
+    physics : name of the back end.
+    custom_controller : whether a custom controller computes the torques; then free contact directions are allowed.
 
     Raises
     ------
     ScenarioError
-        With all problems, each with its line.
+        A disturbance or contact is not possible; the error lists all problems with their lines.
     """
     settings, document = scenario.simulation, scenario.document
     problems: list[Problem] = []
@@ -113,28 +116,28 @@ def validate_disturbances(scenario: Scenario, physics: str, custom_controller: b
         problems.append(document.problem(("control", "solver"), str(error)))
     if physics != "qp" and not custom_controller and scenario.control.type == "whole_body":
         start = tuple(ContactSpec.model_validate(contact.to_data()) for contact in scenario.start.contacts)
-        one = not isinstance(document.data.get("goal"), list)
-        for place, message in unsupported_freedoms(
-            scenario.robot, start, scenario.goal, scenario.stances, one, physics
+        is_single_goal = not isinstance(document.data.get("goal"), list)
+        for key, message in unsupported_freedoms(
+            scenario.robot, start, scenario.goal, scenario.stances, is_single_goal, physics
         ):
-            problems.append(document.problem(place, message))
+            problems.append(document.problem(key, message))
     if physics == "qp":
-        why = "needs physics contact or mujoco; in qp the accelerations come true that the program asks for"
-        given = [name for name in ("joint_friction", "joint_damping", "pushes", "payloads") if getattr(settings, name)]
-        keys: list[tuple[str, ...]] = [("simulation", name) for name in given]
+        reason = "needs physics contact or mujoco; in qp the accelerations come true that the program asks for"
+        names = [name for name in ("joint_friction", "joint_damping", "pushes", "payloads") if getattr(settings, name)]
+        unsupported_keys: list[tuple[str, ...]] = [("simulation", name) for name in names]
         for name, value in settings.imperfections:
             if value != Imperfections.model_fields[name].default:
-                keys.append(("simulation", "imperfections", name))
+                unsupported_keys.append(("simulation", "imperfections", name))
         if steps_per_tick(scenario) > 1:
-            keys.append(("control", "rate"))
-        problems += [document.problem(key, why) for key in keys]
+            unsupported_keys.append(("control", "rate"))
+        problems += [document.problem(key, reason) for key in unsupported_keys]
     if settings.imperfections.torque_noise and not np.isfinite(scenario.robot.limits.torque).all():
         k = int(np.flatnonzero(~np.isfinite(scenario.robot.limits.torque))[0])
         message = f"is a fraction of the torque limit, which joint {scenario.robot.joint_names[k]} does not have"
         problems.append(document.problem(("simulation", "imperfections", "torque_noise"), message))
-    standing = {contact.support for contact in scenario.start.contacts}
+    start_supports = {contact.support for contact in scenario.start.contacts}
     for name in ("ground_height", "ground_tilt"):
-        if getattr(settings.imperfections, name) and standing >= {s.name for s in scenario.environment.surfaces}:
+        if getattr(settings.imperfections, name) and start_supports >= {s.name for s in scenario.environment.surfaces}:
             message = "the robot stands on every surface there is, and these stay where they are"
             problems.append(document.problem(("simulation", "imperfections", name), message))
     if problems:

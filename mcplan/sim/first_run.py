@@ -1,7 +1,7 @@
-"""Parallel compilation on the first run: a second process compiles control kernels, the first those of planning.
+"""Parallel compilation on the first run: a second process compiles the control kernels during planning.
 
 Numba compiles on one core. Both processes share the kernel cache, so the second one begins with the kernels that the
-first needs last. If it fails, the first process compiles the rest.
+first needs last. If the second process fails, the first one compiles the remaining kernels itself.
 """
 
 import subprocess
@@ -34,12 +34,14 @@ SCENARIO = "table_hand"
 
 @contextmanager
 def compiling_ahead(physics: str) -> Iterator[bool]:
-    """Compile in a second process during the block, unless the cache is complete; yield whether it runs."""
+    """Compile in a second process during the block; yield False if the cache is complete, so that none is started."""
     if is_cached(fill) and is_cached(search_posture):
         yield False
         return
-    null = subprocess.DEVNULL
-    process = subprocess.Popen([sys.executable, "-m", __name__, physics], stdin=null, stdout=null, stderr=null)
+    no_stream = subprocess.DEVNULL
+    process = subprocess.Popen(
+        [sys.executable, "-m", __name__, physics], stdin=no_stream, stdout=no_stream, stderr=no_stream
+    )
     try:
         yield True
     finally:
@@ -48,7 +50,7 @@ def compiling_ahead(physics: str) -> Iterator[bool]:
 
 
 def compile_all(physics: str) -> None:
-    """Compile the kernels of a program, a posture search and a step; first those that the first process needs last."""
+    """Compile the kernels of the control program, of a posture search and of a simulation step, in this order."""
     scenario = load_scenario(SCENARIO)
     _solve_program(scenario)
     _search_posture(scenario)
@@ -76,16 +78,16 @@ def _search_posture(scenario: Scenario) -> None:
 
 
 def _simulate_step(scenario: Scenario, physics: str) -> None:
-    """Execute a minimal plan: standing, then without the last contact, in the initial posture."""
+    """Make one step of a minimal plan of two stances in the initial posture: the second lacks the last contact."""
     q, contacts = scenario.start.q, scenario.start.contacts
     wrenches, torques = {contact.patch: np.zeros(6) for contact in contacts}, np.zeros(len(q) - 7)
-    standing = PlannedStance(contacts, "start", None, q, wrenches, torques, {})
-    count, com = 7, scenario.robot.com(q)
-    rest = Segment(contacts, np.linspace(0.0, 1.0, count), np.tile(q, (count, 1)), np.tile(com, (count, 1)))
+    first_stance = PlannedStance(contacts, "start", None, q, wrenches, torques, {})
+    samples, com = 7, scenario.robot.com(q)
+    segment = Segment(contacts, np.linspace(0.0, 1.0, samples), np.tile(q, (samples, 1)), np.tile(com, (samples, 1)))
     patch = contacts[-1].patch
-    motion = Transition(patch, (rest,))
-    lifting = PlannedStance(contacts[:-1], "remove", patch, q, wrenches, torques, {}, transition=motion)
-    Simulation(Plan(scenario, (standing, lifting)), physics).step()
+    transition = Transition(patch, (segment,))
+    second_stance = PlannedStance(contacts[:-1], "remove", patch, q, wrenches, torques, {}, transition=transition)
+    Simulation(Plan(scenario, (first_stance, second_stance)), physics).step()
 
 
 if __name__ == "__main__":

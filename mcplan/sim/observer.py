@@ -16,14 +16,14 @@ class StepSample:
 
     Attributes
     ----------
-    index, t : index of the step and its time (s).
-    q, v : (7+n,), (6+n,) state at t.
+    index, t : index of the step, and the time at its beginning (s).
+    q, v : (7+n,), (6+n,) configuration and velocity at t.
     tau : (n,) joint torques on [t, t + dt) (N m).
-    wrenches : by patch, (6,) at the patch origin in world axes.
-    forces : by patch (k,3) at the contact's points, or ``PointForces`` of the back end.
-    status : 0 solved, 1 slack form, 2 hold, 3 no program.
+    wrenches : wrench of each patch, (6,) at the patch origin in world axes (N, N m).
+    forces : forces of each patch at the contact's points, (k,3), or ``PointForces`` of the back end (N).
+    status : status of the control program: 0 solved, 1 slack form, 2 hold, 3 no program.
+    phase, phases : number of phases begun so far, and number of all phases; ``phase / phases`` measures the progress.
     objects : (O, 7) poses of the scene's free objects at t; None: there are none.
-    phase, phases : index of the present phase and number of phases; ``phase / phases`` measures the progress.
     """
 
     index: int
@@ -45,13 +45,13 @@ class Observer:
     """Base class of observers: override the methods of interest. An exception in an observer ends the simulation."""
 
     def on_world(self, world: World) -> None:
-        """Handle the world of the physics, with payloads and imperfections, before `on_start`."""
+        """Handle the world of the physics, with its payloads and model errors; called before `on_start`."""
 
     def on_start(self, steps_per_second: float, phases: int) -> None:
-        """Handle the start, before the first step."""
+        """Handle the start; called before the first step. ``phases`` is the number of phases."""
 
     def on_step(self, sample: StepSample) -> None:
-        """Handle a step."""
+        """Handle one step."""
 
     def on_phase(self, event: PhaseEvent) -> None:
         """Handle a phase that begins (``ended_by`` is None) or has ended."""

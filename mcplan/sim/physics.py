@@ -14,15 +14,15 @@ from mcplan.record.world import World
 
 
 class PointForces(NamedTuple):
-    """K contact points of a physics back end, in the world.
+    """K contact points of a physics back end, in world axes.
 
     Parameters
     ----------
-    link : (K,) index into the robot's links, then the objects.
-    patch : (K,) index into the recorder's patches, -1 for an unplanned contact.
-    xyz : (K, 3) m.
-    normal : (K, 3) unit, away from the support.
-    force : (K, 3) on the link, N.
+    link : (K,) index into the list of the robot's links followed by the objects.
+    patch : (K,) index into the recorder's patches; -1: unplanned contact.
+    xyz : (K, 3) positions, m.
+    normal : (K, 3) unit normals, away from the support.
+    force : (K, 3) forces on the link, N.
     """
 
     link: np.ndarray
@@ -33,16 +33,16 @@ class PointForces(NamedTuple):
 
 
 class Action(NamedTuple):
-    """Commands for one step; each back end uses the fields that apply to it.
+    """Commands for one step. Torque-driven back ends use ``tau`` and ``external``, ``qp`` the expected values.
 
     tau : (n,) joint torques (N m).
     vd : (6+n,) accelerations expected by a model-based controller.
-    wrenches, forces : expected contact forces by patch; (6,) at the patch origin and (k,3) at the contact's points,
-        world axes.
-    active : patches in contact according to the controller.
-    external : (6+n,) external generalised force on the robot, world axes, or None.
-    object_vd : (O,6) expected accelerations of the free objects; None: there are none.
-    object_points : expected forces of their supports.
+    wrenches, forces : contact forces expected by the controller, for each patch: the wrench (6,) at the patch origin,
+        and the forces (k, 3) at the contact's points; world axes.
+    active : names of the patches that the controller takes to be in contact.
+    external : (6+n,) external generalised force on the robot, world axes; None: zero.
+    object_vd : (O, 6) expected accelerations of the free objects; None: there are no objects.
+    object_points : expected contact forces between the objects and their supports.
     """
 
     tau: np.ndarray
@@ -56,12 +56,12 @@ class Action(NamedTuple):
 
 
 def action_of(action: Action | ArrayLike, n: int) -> Action:
-    """Return the action; joint torques (n,) become an action without expected accelerations and forces.
+    """Return ``action``; joint torques (n,) are converted to an action with zero expected accelerations and no forces.
 
     Raises
     ------
     InputError
-        The torques have another shape, or are not finite.
+        The torques have the wrong shape or are not finite.
     """
     if isinstance(action, Action):
         return action
@@ -72,13 +72,13 @@ def action_of(action: Action | ArrayLike, n: int) -> Action:
 
 
 class StepOutcome(NamedTuple):
-    """Motion and forces of a step from the state (q, v).
+    """Motion and forces during a step from the state (q, v).
 
-    vd : (6+n,) with v+ = v + dt vd.
-    tau_ext : (6+n,) generalised forces other than the commanded torques and the wrenches on patches, or None.
-    wrenches : by patch, (6,) at the patch origin in world axes.
-    forces : by patch (k,3) at the contact's points, or the contact points of the back end.
-    active : patches in contact.
+    vd : (6+n,) mean acceleration: v+ = v + dt vd.
+    tau_ext : (6+n,) generalised forces other than the commanded torques and the wrenches on patches; None: zero.
+    wrenches : wrench on each patch, (6,) at the patch origin in world axes.
+    forces : forces on each patch at the contact's points, (k, 3), or all contact points of the back end.
+    active : names of the patches in contact.
     object_points : contact points of the objects that are not among ``forces``.
     """
 
@@ -91,11 +91,12 @@ class StepOutcome(NamedTuple):
 
 
 class Physics(Protocol):
-    """A back end of the simulation.
+    """Interface of a physics back end.
 
-    q, v : state of the robot.
-    object_q, object_v : (O, 7), (O, 6) of the free objects: position and quaternion of their frames, linear and angular
-        velocity there, world axes.
+    name : name of the back end, as in scenarios.
+    q, v : (7+n,), (6+n,) state of the robot.
+    object_q, object_v : (O, 7), (O, 6) state of the free objects: position and quaternion of their frames, and linear
+        and angular velocity at the frame origin, world axes.
     """
 
     name: str
@@ -104,18 +105,18 @@ class Physics(Protocol):
 
     @property
     def object_q(self) -> np.ndarray:
-        """Poses of the objects."""
+        """Poses (O, 7) of the objects."""
         ...
 
     @property
     def object_v(self) -> np.ndarray:
-        """Velocities of the objects."""
+        """Velocities (O, 6) of the objects."""
         ...
 
     def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> StepOutcome:
-        """Advance ``q`` and ``v`` by dt (s), under an action, or under joint torques (n,) if driven by torques."""
+        """Advance ``q`` and ``v`` by dt (s); torque-driven back ends also accept joint torques (n,) as the action."""
         ...
 
 
 Maker = Callable[[World], Physics]
-"""Factory of a back end."""
+"""Factory of a back end: constructs it from the world that it simulates."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _ProgressDisplay:
-    """Context manager that displays one task, and the activity that its code reports."""
+    """Context manager that displays one task and the activities reported while it runs."""
 
     name: str
 
@@ -33,9 +33,9 @@ class _ProgressDisplay:
         self._listener.__exit__(None, None, None)
         BARS.remove(self._task)
 
-    def show(self, what: str, share: float | None) -> None:
+    def show(self, activity: str, share: float | None) -> None:
         """Show the present activity and its progress."""
-        BARS.update(self._task, what, share)
+        BARS.update(self._task, activity, share)
 
 
 class Working(_ProgressDisplay):
@@ -47,37 +47,44 @@ class Working(_ProgressDisplay):
 
 
 class PlanningProgress(_ProgressDisplay):
-    """Progress display of planning: clock time, examined stances and postures, moves left to the goal."""
+    """Progress display of planning: elapsed time, examined stances and postures, estimated moves to the goal."""
 
     name = "planning"
 
     def update(self, nodes: int, calls: int, min_potential: float) -> None:
-        """Show stances, calls of the posture generator, and the smallest potential so far (about the moves left)."""
+        """Show the state of the stance search.
+
+        Parameters
+        ----------
+        nodes : number of stances examined.
+        calls : number of calls of the posture generator.
+        min_potential : smallest potential so far, about the number of moves to the goal.
+        """
         BARS.update(self._task, f"{nodes} stances, {calls} postures, ~{max(min_potential, 0.0):.1f} moves to go")
 
 
 class ProgressBar(Observer, _ProgressDisplay):
-    """Progress bar of a simulation, an observer: simulated time, real-time factor, time left, phase."""
+    """Observer that shows the progress of a simulation: simulated time, real-time factor, remaining time, phase."""
 
     name = "simulating"
 
     def __init__(self) -> None:
         super().__init__()
-        self._phase, self._began, self._drawn = "", time.monotonic(), -1.0
+        self._phase, self._start_time, self._last_update = "", time.monotonic(), -1.0
 
     def on_start(self, steps_per_second: float, phases: int) -> None:
         """Start the clock."""
-        self._began = time.monotonic()
+        self._start_time = time.monotonic()
 
     def on_step(self, sample: StepSample) -> None:
         """Show a sample; called at every step, drawn ten times per second."""
         now = time.monotonic()
-        if now - self._drawn < 0.1:
+        if now - self._last_update < 0.1:
             return
-        self._drawn = now
-        clock, share = max(now - self._began, 1e-9), sample.phase / max(sample.phases, 1)
-        left = f", ~{clock * (1.0 - share) / share:.0f} s left" if 0.05 < share < 1.0 else ""
-        text = f"t {sample.t:.2f} s, {sample.t / clock:.1f} x real time{left}, {self._phase}"
+        self._last_update = now
+        clock, share = max(now - self._start_time, 1e-9), sample.phase / max(sample.phases, 1)
+        remaining_text = f", ~{clock * (1.0 - share) / share:.0f} s left" if 0.05 < share < 1.0 else ""
+        text = f"t {sample.t:.2f} s, {sample.t / clock:.1f} x real time{remaining_text}, {self._phase}"
         BARS.update(self._task, text, min(share, 1.0))
 
     def on_phase(self, event: PhaseEvent) -> None:

@@ -16,19 +16,19 @@ from mcplan.util.text import summary
 
 
 class QpPhysics:
-    """Integrates the accelerations of the whole-body program on R³ x SO(3) x R^n.
+    """Physics back end that integrates the accelerations of the whole-body program on R³ x SO(3) x R^n.
 
         v+ = v + dt vd,   q+ = integrate(q, v+, dt)
 
     Contact forces are those of the program, so contacts slip and the robot falls only if the program allows it.
-    Semi-implicit Euler: first order in dt.
+    The scheme is semi-implicit Euler, of first order in dt.
 
     Parameters
     ----------
-    robot : Robot
+    robot : the simulated robot.
     q : (7+n,) initial configuration.
-    v : (6+n,) initial velocity; None is rest.
-    objects : free objects; objects that are not in the program do not move.
+    v : (6+n,) initial velocity; None: at rest.
+    objects : free objects; those without accelerations in the program do not move.
 
     Source: S0, sec. 7 (the simulation by the program's accelerations).
     """
@@ -59,8 +59,8 @@ class QpPhysics:
         if not isinstance(action, Action):
             raise InputError("physics qp integrates the accelerations of a program; torques drive contact and mujoco")
         self.v = self.v + dt * action.vd
-        before, self.q = self.q, np.empty_like(self.q)
-        integrate(before, self.v, dt, self.q)
+        q_start, self.q = self.q, np.empty_like(self.q)
+        integrate(q_start, self.v, dt, self.q)
         if action.object_vd is not None:
             self.object_v = self.object_v + dt * action.object_vd
             self.object_q = self.object_q.copy()

@@ -1,4 +1,4 @@
-"""Run recorder: collects the steps of a simulation into a Run."""
+"""Run recorder: collects the samples of a simulation into a Run."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from mcplan.planning.plan_file import plan_document
 from mcplan.record.recording import record_document, record_plan, record_robot
 from mcplan.record.records import ContactRecord, NoticeRecord, PhaseRecord, RunRecord, WorldRecord
 from mcplan.record.run import Run
-from mcplan.record.run_file import OF_OBJECTS, SHAPES, dtype_of
+from mcplan.record.run_file import OBJECT_ARRAYS, SHAPES, dtype_of
 from mcplan.robot.pose import rotation_from_quat
 from mcplan.robot.robot import Robot
 from mcplan.sim.physics import PointForces
@@ -21,15 +21,15 @@ from mcplan.version import __version__
 
 
 class RunRecorder:
-    """Recorder of the samples of one simulation.
+    """Collects the samples of one simulation.
 
     Parameters
     ----------
-    plan : Plan
-    dt : step, s.
+    plan : the simulated plan.
+    dt : simulation step, s.
     physics : ``qp``, ``contact`` or ``mujoco``.
-    seed : seed of everything random in the run.
-    controller : class of a custom controller; empty for the whole-body program.
+    seed : seed of all random numbers of the run.
+    controller : class name of a custom controller; empty for the whole-body program.
     """
 
     def __init__(self, plan: Plan, dt: float, physics: str = "qp", seed: int = 0, controller: str = ""):
@@ -39,33 +39,35 @@ class RunRecorder:
         self._plan = record_plan(plan, plan_document(plan, Path(scenario.path).parent))
         self._scenario = record_document(dict(scenario.document.data))
         self._dt, self._physics, self._seed, self._controller = float(dt), physics, int(seed), controller
-        used = {contact.patch for stance in self._plan.stances for contact in stance.contacts}
-        self.patches: list[str] = [name for name in robot.patches if name in used]
+        planned_patches = {contact.patch for stance in self._plan.stances for contact in stance.contacts}
+        self.patches: list[str] = [name for name in robot.patches if name in planned_patches]
         self._world = WorldRecord()
         self.patch_index = {name: i for i, name in enumerate(self.patches)}
         n = len(robot.joint_names)
         self.objects = [thing.name for thing in plan.scenario.environment.objects]
         self._sizes = {"n": n, "nv": 6 + n, "nq": 7 + n, "P": len(self.patches), "objects": len(self.objects)}
-        rows = [
+        sample_arrays = [
             name
             for name, shape in SHAPES.items()
-            if shape[0] == "N" and name != "com" and (self.objects or name not in OF_OBJECTS)
+            if shape[0] == "N" and name != "com" and (self.objects or name not in OBJECT_ARRAYS)
         ]
-        points = [name for name in SHAPES if name.startswith("point_") and name != "point_start"]
-        self._rows, self._points = (_Table({name: self._size(name) for name in names}) for names in (rows, points))
+        point_arrays = [name for name in SHAPES if name.startswith("point_") and name != "point_start"]
+        self._samples, self._points = (
+            _Table({name: self._size(name) for name in names}) for names in (sample_arrays, point_arrays)
+        )
         self._point_start = [0]
         self._planned: dict[tuple[str, int | None, int], _PlannedPoints] = {}
         self._phases: list[PhaseRecord] = []
         self._phase_index: dict[tuple[str, int | None], int] = {}
         self._phase = -1
-        self._present: tuple[str, int | None] | None = None
+        self._current_phase: tuple[str, int | None] | None = None
         self._timing: defaultdict[str, list[float]] = defaultdict(list)
 
     def __len__(self) -> int:
-        return self._rows.count
+        return self._samples.count
 
     def set_world(self, world: WorldRecord, robot: Robot) -> None:
-        """Set the model errors of the physics, and its robot, whose centre of mass is recorded."""
+        """Set the model errors of the physics, and its robot; the recorded centre of mass is that of this robot."""
         self._world, self.robot = world, robot
 
     def append(
@@ -90,22 +92,22 @@ class RunRecorder:
 
         Parameters
         ----------
-        t : s.
-        q, v, vd : (7+n,), (6+n,), (6+n,).
-        tau : (n,) N m.
-        tau_ext : (6+n,) other generalised forces; None for none.
-        wrenches : per patch (6,) at the patch origin, world axes.
-        forces_at_points : per patch (k, 3) at the planned contact's points, world axes (not for a grasp); or contact
-            points.
+        t : time, s.
+        q, v, vd : (7+n,), (6+n,), (6+n,) configuration, velocity and acceleration.
+        tau : (n,) joint torques, N m.
+        tau_ext : (6+n,) generalised forces other than ``tau`` and ``wrenches``; None: there are none.
+        wrenches : wrench of each patch, (6,) at the patch origin, world axes.
+        forces_at_points : forces of each patch at the points of its planned contact, (k, 3), world axes (not for a
+            grasp); or the contact points of a back end.
         active : names of the patches in contact.
         phase : name of the state machine's phase, and index of the plan's stance that it leads to.
         qp_status : 0 solved, 1 slack form, 2 hold, 3 none.
         timing : computing times of this step by name, s.
         objects : poses (O, 7) and velocities (O, 6) of the free objects at t; required if there are any.
-        object_points : contact points of the objects, if ``forces_at_points`` is by patch.
-        violation : constraint violation of the program if it was not solved.
+        object_points : contact points of the objects that are not among ``forces_at_points``.
+        violation : constraint violation of the control program if it was not solved (m/s², rad/s², N).
         """
-        self._enter(phase)
+        self._enter_phase(phase)
         if isinstance(forces_at_points, PointForces):
             self._add_points(forces_at_points)
         else:
@@ -115,7 +117,7 @@ class RunRecorder:
         if object_points is not None:
             self._add_points(object_points)
         self._point_start.append(self._points.count)
-        k, rows = self._rows.append(1), self._rows.data
+        k, rows = self._samples.append(1), self._samples.data
         rows["t"][k], rows["q"][k], rows["v"][k], rows["vd"][k], rows["tau"][k] = t, q, v, vd, tau
         if tau_ext is not None:
             rows["tau_ext"][k] = tau_ext
@@ -144,14 +146,14 @@ class RunRecorder:
         return PointForces(links, np.full(len(links), -1), xyz, normal, force)
 
     def end_phase(self, criterion: str) -> None:
-        """Set the criterion that ended the present phase; the next sample begins another one, even of the same name."""
+        """Record which criterion ended the present phase; the next sample begins a new one, even of the same name."""
         if self._phase >= 0:
             self._phases[self._phase] = self._phases[self._phase].model_copy(update={"ended_by": criterion})
             self._phase_index.clear()
-            self._present = None
+            self._current_phase = None
 
     def finish(self, stopped: str | None = None, notices: Iterable[Notice] = ()) -> Run:
-        """Return the run.
+        """Return the run of all samples recorded so far.
 
         Parameters
         ----------
@@ -163,8 +165,8 @@ class RunRecorder:
         RunError
             Nothing was recorded.
         """
-        arrays = self._rows.arrays() | self._points.arrays()
-        self._place_points(arrays)
+        arrays = self._samples.arrays() | self._points.arrays()
+        self._fill_planned_points(arrays)
         q = arrays["q"]
         finite = np.isfinite(q).all(axis=1)
         arrays["com"] = np.full((len(q), 3), np.nan)
@@ -200,13 +202,13 @@ class RunRecorder:
     def _size(self, name: str) -> tuple[int, ...]:
         return tuple(self._sizes[size] if isinstance(size, str) else size for size in SHAPES[name][1:])
 
-    def _enter(self, phase: tuple[str, int | None]) -> None:
-        if phase == self._present:
+    def _enter_phase(self, phase: tuple[str, int | None]) -> None:
+        if phase == self._current_phase:
             return
         if phase not in self._phase_index:
             self._phase_index[phase] = len(self._phases)
             self._phases.append(PhaseRecord(name=phase[0], stance=phase[1]))
-        self._phase, self._present = self._phase_index[phase], phase
+        self._phase, self._current_phase = self._phase_index[phase], phase
 
     def _planned_points(self, patch: str, count: int) -> "_PlannedPoints":
         """Return the points of the planned contact of a patch in this phase, if their number is ``count``."""
@@ -215,20 +217,22 @@ class RunRecorder:
         if key not in self._planned:
             stances = self._plan.stances
             order = sorted(range(len(stances)), key=lambda i: abs(i - (stance or 0)))
-            found = [c for c in (stances[i].contact(patch) for i in order) if c is not None and len(c.points) == count]
-            if not found:
+            candidates = [
+                c for c in (stances[i].contact(patch) for i in order) if c is not None and len(c.points) == count
+            ]
+            if not candidates:
                 raise ValueError(f"no planned contact of {patch} has {count} points")
             link = next(p.link for p in self._robot_record.patches if p.name == patch)
-            self._planned[key] = _PlannedPoints(patch, link, found[0])
+            self._planned[key] = _PlannedPoints(patch, link, candidates[0])
         return self._planned[key]
 
     def _add_patch_points(self, patch: str, forces: np.ndarray) -> None:
-        """Store the forces; ``finish`` computes all positions of a planned contact at once."""
+        """Store the forces (k, 3) of a patch; `finish` computes the positions of its points for all samples at once."""
         count = np.size(forces) // 3
         planned, first = self._planned_points(patch, count), self._points.append(count)
         self._points.data["point_force"][first : first + count] = forces
         planned.samples.append(len(self))
-        planned.first.append(first)
+        planned.first_rows.append(first)
 
     def _add_points(self, points: PointForces) -> None:
         first = self._points.append(len(points.link))
@@ -237,10 +241,10 @@ class RunRecorder:
         data["point_xyz"][rows], data["point_normal"][rows] = points.xyz, points.normal
         data["point_force"][rows] = points.force
 
-    def _place_points(self, arrays: dict[str, np.ndarray]) -> None:
-        """Compute contact points from the pose of their patch: ``R_WP points + p_WP`` at each sample."""
+    def _fill_planned_points(self, arrays: dict[str, np.ndarray]) -> None:
+        """Fill in the positions and normals of planned contact points: ``R_WP points + p_WP`` at each sample."""
         for planned in self._planned.values():
-            rows = np.array(planned.first)[:, None] + np.arange(len(planned.points))
+            rows = np.array(planned.first_rows)[:, None] + np.arange(len(planned.points))
             q = arrays["q"][planned.samples]
             finite = np.isfinite(q).all(axis=1)
             X = np.full((len(q), 4, 4), np.nan)
@@ -259,12 +263,18 @@ class RunRecorder:
 
 
 class _PlannedPoints:
-    """Points of one planned contact: in patch axes, with the samples and rows in which they occur."""
+    """Points of one planned contact in patch axes, and where they occur in the record.
+
+    Attributes
+    ----------
+    samples : indices of the samples with this contact.
+    first_rows : for each of these samples, the first row of the points in the arrays of points.
+    """
 
     def __init__(self, patch: str, link: int, contact: ContactRecord):
         self.patch, self.link, self.contact, self.points = patch, link, contact, np.array(contact.points)
         self.samples: list[int] = []
-        self.first: list[int] = []
+        self.first_rows: list[int] = []
 
     def normals(self, R: np.ndarray, carrier: np.ndarray | None = None) -> np.ndarray:
         """Return the normals (k, 1, 3) of the contact.
@@ -272,15 +282,16 @@ class _PlannedPoints:
         Parameters
         ----------
         R : (k, 3, 3) rotations of the patch; the normal of a rolling contact turns with it.
-        carrier : (k, 7) poses of the object that carries the contact; the normal turns with it; or None.
+        carrier : (k, 7) poses of the object that carries the contact, with which its normal turns; None: a support of
+            the environment.
         """
-        normal, turn = np.array(self.contact.axes)[:, 2], np.eye(3)
+        normal, rotation = np.array(self.contact.axes)[:, 2], np.eye(3)
         if self.contact.rolls:
-            turn = R @ np.array(self.contact.R).T
+            rotation = R @ np.array(self.contact.R).T
         elif carrier is not None and self.contact.carrier_pose is not None:
-            back = rotation_from_quat(self.contact.carrier_pose[3:]).T
-            turn = np.array([rotation_from_quat(pose[3:]) for pose in carrier]) @ back
-        return np.atleast_2d(turn @ normal)[:, None]
+            initial_inverse = rotation_from_quat(self.contact.carrier_pose[3:]).T
+            rotation = np.array([rotation_from_quat(pose[3:]) for pose in carrier]) @ initial_inverse
+        return np.atleast_2d(rotation @ normal)[:, None]
 
 
 class _Table:
@@ -288,16 +299,16 @@ class _Table:
 
     def __init__(self, shapes: Mapping[str, tuple[int, ...]]):
         self.data = {name: np.zeros((1024, *shape), dtype_of(name)) for name, shape in shapes.items()}
-        self.count, self._room = 0, 1024
+        self.count, self._capacity = 0, 1024
 
     def append(self, count: int) -> int:
-        """Add rows; return the first of them."""
+        """Add ``count`` rows of zeros; return the index of the first one."""
         first, self.count = self.count, self.count + count
-        while self.count > self._room:
-            self._room *= 2
+        while self.count > self._capacity:
+            self._capacity *= 2
             for name, data in self.data.items():
                 # zeros cost no memory until they are written
-                self.data[name] = np.zeros((self._room, *data.shape[1:]), data.dtype)
+                self.data[name] = np.zeros((self._capacity, *data.shape[1:]), data.dtype)
                 self.data[name][: len(data)] = data
         return first
 

@@ -32,34 +32,37 @@ from mcplan.whole_body.tasks.task import Task
 
 
 def find_back_end(name: str) -> BackEnd:
-    """Return a back end; raise an error if it does not exist or its library is not installed."""
+    """Return the entry of a back end; raise an error if there is none or its library is not installed."""
     if name not in BACK_ENDS:
         raise InputError(f"there is no physics {name!r}{did_you_mean_or_all(str(name), BACK_ENDS)}")
-    found = BACK_ENDS[name]
-    if found.package and find_spec(found.package) is None:
-        raise InputError(f"physics {name} needs the package {found.package}: pip install {found.package}")
-    return found
+    entry = BACK_ENDS[name]
+    if entry.package and find_spec(entry.package) is None:
+        raise InputError(f"physics {name} needs the package {entry.package}: pip install {entry.package}")
+    return entry
 
 
-TASK = ("weight", "dimension", "key", "diagonal", "frames", "rows")
-"""Attributes of a task (`whole_body.tasks.task.Task`)."""
+TASK_ATTRIBUTES = ("weight", "dimension", "key", "diagonal", "frames", "rows")
+"""Attributes that every task has (`whole_body.tasks.task.Task`)."""
 
 
 def back_end(physics: str | Maker | None, default: str) -> tuple[str, Maker]:
-    """Return name and factory of a back end; a custom one is a class with a ``name``, constructed from a ``World``.
+    """Return name and factory of a physics back end.
+
+    A custom back end is a class that is constructed from a ``World``; its name is its attribute ``name``, or that of
+    the class.
 
     Raises
     ------
     InputError
         There is no back end of this name, or the object is not a factory.
     """
-    chosen = default if physics is None else physics
-    if isinstance(chosen, str):
-        return chosen, load_object(find_back_end(chosen).made_by).of_world
-    if not callable(chosen):
+    choice = default if physics is None else physics
+    if isinstance(choice, str):
+        return choice, load_object(find_back_end(choice).made_by).of_world
+    if not callable(choice):
         expected = f"{', '.join(BACK_ENDS)}, or a class constructed from a World"
-        raise InputError(f"physics: expected {expected}, not {type(chosen).__name__}")
-    return str(getattr(chosen, "name", None) or getattr(chosen, "__name__", type(chosen).__name__)), chosen
+        raise InputError(f"physics: expected {expected}, not {type(choice).__name__}")
+    return str(getattr(choice, "name", None) or getattr(choice, "__name__", type(choice).__name__)), choice
 
 
 def make_physics(
@@ -69,15 +72,15 @@ def make_physics(
 
         physics = mc.make_physics(scenario, "contact")
         while True:
-            outcome = physics.step(tau)            # joint torques (n,), for 1 ms; physics.q, physics.v is the state
+            outcome = physics.step(tau)    # joint torques (n,) for 1 ms; the state is then physics.q, physics.v
 
     Parameters
     ----------
-    scenario : robot, environment and ``simulation``, with payloads and model errors. Pushes, noise and delay act only
-        in a `Simulation`.
-    physics : name of a back end, or a custom one; None: that of the scenario.
+    scenario : has the robot, the environment, and the settings ``simulation`` with payloads and model errors. Its
+        pushes, noise and delay act only in a `Simulation`.
+    physics : name of a back end, or a custom one (`back_end`); None: that of the scenario.
     q : (nq,) initial posture; None: the start of the scenario.
-    seed : of random model errors.
+    seed : seed of random model errors.
 
     Raises
     ------
@@ -86,32 +89,33 @@ def make_physics(
     """
     scenario = instance("make_physics", "scenario", scenario, Scenario)
     _, maker = back_end(physics, scenario.simulation.physics)
-    first = np.array(scenario.start.q if q is None else q, float)
+    q_start = np.array(scenario.start.q if q is None else q, float)
     robot = scenario.robot
-    if first.shape != (robot.nq,):
-        raise InputError(f"q has the shape {first.shape}; {robot.name} has ({robot.nq},)")
+    if q_start.shape != (robot.nq,):
+        raise InputError(f"q has the shape {q_start.shape}; {robot.name} has ({robot.nq},)")
     patches, contacts = list(robot.patches), scenario.start.contacts
-    believed = World(robot, scenario.environment, first, patches, scenario.simulation, contacts)
-    return maker(draw_world(believed, [contact.support for contact in contacts], seed)[0])
+    nominal_world = World(robot, scenario.environment, q_start, patches, scenario.simulation, contacts)
+    return maker(draw_world(nominal_world, [contact.support for contact in contacts], seed)[0])
 
 
 class Simulation:
-    """The execution of a plan, one step at a time.
+    """Execution of a plan, one physics step at a time.
 
     Parameters
     ----------
     plan : Plan
     physics : name of a back end, or a custom one (`back_end`); None: that of the scenario.
     observers : called at every step and phase.
-    seed : of all random numbers; recorded with the run.
+    seed : seed of all random numbers; recorded with the run.
     tasks, extra : user-defined tasks and terms, see `control.controller.WholeBodyController`.
     controller : custom controller (`control.torque_driven.TorqueController`); None: that of the scenario.
-    duration : s, of a run under a custom controller; None: that of the scenario.
+    duration : s, length of a run under a custom controller; None: that of the scenario.
 
     Attributes
     ----------
-    controller, physics : of the run; ``physics.q`` and ``physics.v`` are the state.
-    disturbance : disturbances between the two.
+    controller : the controller of the run.
+    physics : the back end of the run; ``physics.q`` and ``physics.v`` are the state of the robot.
+    disturbance : pushes, and errors of torques and measurements between controller and physics.
     t : time (s), the product of step index and dt, so that rounding does not accumulate.
     """
 
@@ -128,41 +132,43 @@ class Simulation:
     ):
         instance("Simulation", "plan", plan, Plan)
         whole("Simulation", "seed", seed)
-        tasks = _tasks(tasks)
+        tasks = _checked_tasks(tasks)
         observers = each("Simulation", "observers", observers, Observer)
         settings = plan.scenario.simulation
         name, maker = back_end(physics, settings.physics)
-        own = textbook_controller(plan) if controller is None else controller
-        if own is not None and (name == "qp" or tasks or extra is not None):
-            what = "physics qp integrates" if name == "qp" else "further tasks and terms are part of"
+        custom_controller = textbook_controller(plan) if controller is None else controller
+        if custom_controller is not None and (name == "qp" or tasks or extra is not None):
+            reason = "physics qp integrates" if name == "qp" else "further tasks and terms are part of"
             raise InputError(
-                f"{type(own).__name__} computes torques only, and {what} the whole-body program; "
+                f"{type(custom_controller).__name__} computes torques only, and {reason} the whole-body program; "
                 "choose contact or mujoco, without tasks and extra"
             )
-        if own is None and duration is not None:
+        if custom_controller is None and duration is not None:
             raise InputError("duration: a plan under the whole-body controller lasts as long as its state machine")
-        validate_disturbances(plan.scenario, name, own is not None)
+        validate_disturbances(plan.scenario, name, custom_controller is not None)
         robot = plan.scenario.robot
         self.plan, self.dt, self.seed = plan, float(settings.dt), seed
-        self._tick = steps_per_tick(plan.scenario)
+        self._steps_per_tick = steps_per_tick(plan.scenario)
         self.controller: WholeBodyController | TorqueDriven = (
-            WholeBodyController(plan, self._tick * self.dt, name, tasks, extra)
-            if own is None
-            else TorqueDriven(plan, own, duration or plan.scenario.control.duration)
+            WholeBodyController(plan, self._steps_per_tick * self.dt, name, tasks, extra)
+            if custom_controller is None
+            else TorqueDriven(plan, custom_controller, duration or plan.scenario.control.duration)
         )
-        named = "" if own is None else type(own).__name__
-        self.recorder = RunRecorder(plan, self.dt, name, seed, named)
+        controller_name = "" if custom_controller is None else type(custom_controller).__name__
+        self.recorder = RunRecorder(plan, self.dt, name, seed, controller_name)
         contacts = [contact for stance in plan.stances for contact in stance.contacts]
-        believed = World(robot, plan.scenario.environment, plan.stances[0].q, self.recorder.patches, settings, contacts)
-        standing = [contact.support for contact in plan.stances[0].contacts]
-        world, record = draw_world(believed, standing, seed)
+        nominal_world = World(
+            robot, plan.scenario.environment, plan.stances[0].q, self.recorder.patches, settings, contacts
+        )
+        start_supports = [contact.support for contact in plan.stances[0].contacts]
+        world, record = draw_world(nominal_world, start_supports, seed)
         self.recorder.set_world(record, world.robot)
         self.physics = maker(world)
         self.disturbance = Disturbance(robot, settings, self.dt, seed)
         self.observers = tuple(observers)
         self.index = 0
-        self._limit = int(np.ceil(settings.time_limit / self.dt))
-        self._known = 0
+        self._max_steps = int(np.ceil(settings.time_limit / self.dt))
+        self._notified_events = 0
         self._command: Command | None = None
         self._measured: Mapping[str, np.ndarray] | None = None
         self._failure = FailureDetector(plan, self.dt, settings.max_infeasible_time)
@@ -189,42 +195,42 @@ class Simulation:
         Raises
         ------
         SimulationFailed
-            A value is not a number, the robot has fallen, the program was infeasible for too long, a patch missed its
-            support, or the time limit is reached; ``finish`` returns the record.
+            A value of the state is not a number, the robot has fallen, the program was infeasible for too long, a patch
+            missed its support, or the time limit is reached. ``finish`` still returns the record.
         """
         t, q, v = self.t, self.physics.q, self.physics.v
-        if self.index >= self._limit:
+        if self.index >= self._max_steps:
             raise SimulationFailed(f"still in phase {self._phase_text()} at the time limit of {t:g} s", "time limit")
-        if check(q, False) != SOUND or check(v, False) != SOUND:
+        if not (_is_finite(q) and _is_finite(v)):
             raise SimulationFailed(
                 f"the state is not a number at t = {t:g} s, in phase {self._phase_text()}", "not a number"
             )
-        clock = time.perf_counter()
+        control_start = time.perf_counter()
         objects = (self.physics.object_q, self.physics.object_v) if self.recorder.objects else None
         command = self._command
-        if command is None or self.index % self._tick == 0:
+        if command is None or self.index % self._steps_per_tick == 0:
             measured = self.disturbance.measured(q, v)
             self._command = command = self.controller.step(t, *measured, self._measured, objects)
-            timing, status = {**command.timing, "control": time.perf_counter() - clock}, command.status
+            timing, status = {**command.timing, "control": time.perf_counter() - control_start}, command.status
         else:
             timing, status = {}, NO_QP
         self._notify_phases()
         if self.done:
             return None
-        fell = self._failure.fell(self.controller.terms.com, self.controller.motion.com.sample(t).value)
-        if fell:
-            raise SimulationFailed(f"{fell}, in phase {self._phase_text()} at t = {t:g} s", "fell")
+        fall = self._failure.fell(self.controller.terms.com, self.controller.motion.com.sample(t).value)
+        if fall:
+            raise SimulationFailed(f"{fall}, in phase {self._phase_text()} at t = {t:g} s", "fell")
         tau = self.disturbance.delivered(command.tau)
         external = self.disturbance.external(t, q)
         action = Action(
             tau, command.vd, command.wrenches, command.forces, command.active, external,
             command.object_vd, self.recorder.object_points(command.object_loads),
         )  # fmt: skip
-        controlled = time.perf_counter()
+        physics_start = time.perf_counter()
         outcome = self.physics.step(action, self.dt)
         if self.physics.name != "qp":
             self._measured = outcome.wrenches
-        timing["physics"] = time.perf_counter() - controlled
+        timing["physics"] = time.perf_counter() - physics_start
         self.recorder.append(
             t, q, v, outcome.vd, tau, outcome.tau_ext, outcome.wrenches, outcome.forces, outcome.active,
             command.phase, status, timing, objects,
@@ -237,8 +243,8 @@ class Simulation:
         for observer in self.observers:
             observer.on_step(sample)
         self.index += 1
-        if lost := self._failure.no_solution(t, command.status, command.message, command.violation):
-            raise SimulationFailed(f"{self._phase_text()}: {lost}", "no solution")
+        if failure_message := self._failure.no_solution(t, command.status, command.message, command.violation):
+            raise SimulationFailed(f"{self._phase_text()}: {failure_message}", "no solution")
         return sample
 
     def finish(self, stopped: str | None = None) -> Run:
@@ -252,25 +258,29 @@ class Simulation:
         return f"{phase.name!r} of stance {phase.stance}"
 
     def _notify_phases(self) -> None:
-        """Notify observers of the phases that ended or began since the last step; each lasts at least one step."""
-        events, known = self.controller.machine.events, self._known
-        ended = events[known - 1] if known and events[known - 1].ended_by is not None else None
-        began = events[known] if len(events) > known else None
-        if ended is not None:
-            self.recorder.end_phase(ended.ended_by or "")
-        for event in (ended, began):
+        """Notify observers of the phase that ended and of the one that began since the last step, if any."""
+        events, notified = self.controller.machine.events, self._notified_events
+        ended_event = events[notified - 1] if notified and events[notified - 1].ended_by is not None else None
+        new_event = events[notified] if len(events) > notified else None
+        if ended_event is not None:
+            self.recorder.end_phase(ended_event.ended_by or "")
+        for event in (ended_event, new_event):
             if event is not None:
                 for observer in self.observers:
                     observer.on_phase(event)
-        self._known = len(events)
+        self._notified_events = len(events)
 
 
-def _tasks(tasks: Sequence[Task]) -> Sequence[Task]:
-    """Return the tasks; raise an error if an object is not a task."""
+def _is_finite(array: np.ndarray) -> bool:
+    return check(array, False) == SOUND
+
+
+def _checked_tasks(tasks: Sequence[Task]) -> Sequence[Task]:
+    """Return ``tasks``; raise an error if one of them is not a task."""
     if hasattr(tasks, "rows") or isinstance(tasks, str) or not isinstance(tasks, Sequence):
         raise InputError(f"tasks: expected a list of tasks, not {shown(tasks)}")
     for number, task in enumerate(tasks):
-        if missing := [name for name in TASK if not hasattr(task, name)]:
+        if missing := [name for name in TASK_ATTRIBUTES if not hasattr(task, name)]:
             raise InputError(
                 f"tasks[{number}]: {shown(task)} is not a task: it has no {', '.join(missing)} (mcplan.Task)"
             )
@@ -295,11 +305,11 @@ def simulate(
     physics : back end: a name (``qp``, ``contact``, ``mujoco``), or a custom class (`back_end`);
         None: that of the scenario.
     observers : called at every step and phase.
-    seed : of all random numbers.
+    seed : seed of all random numbers.
     tasks : additional tasks (`mcplan.Task`): objects with ``rows``.
     extra : additional terms of the program of each tick, in CVXPY.
     controller : custom controller in place of the whole-body controller: an object with ``torque(t, terms, wrenches)``.
-    duration : s, of a run under a custom controller; None: ``control.duration`` of the scenario.
+    duration : s, length of a run under a custom controller; None: ``control.duration`` of the scenario.
 
     Raises
     ------

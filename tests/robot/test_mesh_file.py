@@ -266,7 +266,7 @@ def test_a_gltf_file_is_counted_before_it_is_built(folder, monkeypatch):
     for changes, words in (
         ({"accessors": [{"count": 10**12}]}, r"accessors\[0\] has no bufferView"),
         ({"accessors": [{"bufferView": 0, "count": 10**12}] * 2}, "holds 2000000000000 items of accessors, at most"),
-        ({"accessors": [{"bufferView": 0, "count": -1}] * 2}, r"accessors\[0\]\.count is no whole number"),
+        ({"accessors": [{"bufferView": 0, "count": -1}] * 2}, r"accessors\[0\]\.count is not a whole number"),
         ({"nodes": [{"children": [1] * 50_000}, {"mesh": 0}]}, "holds 600000 triangles, at most 500000"),
         ({"meshes": [{"primitives": [{"attributes": {"POSITION": 1}}] * 300_000}]}, "triangles, at most 500000"),
         ({"nodes": 3}, "cannot be read: TypeError"),

@@ -5,7 +5,7 @@ import math
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from mcplan.scenario.expression import FUNCTIONS, MAX_LENGTH, Expression, ExpressionError
+from mcplan.scenario.expression import FUNCTIONS, MAX_CHARACTERS, Expression, ExpressionError
 
 NAMES = {"riser": 0.15, "tread": 0.3, "n_2": 2.0}
 PYTHON = {"__builtins__": {}, "pi": math.pi, "sin": math.sin, "cos": math.cos, "tan": math.tan} | {
@@ -31,7 +31,7 @@ def trees():
             st.tuples(st.sampled_from(["min", "max"]), inner, inner).map(lambda t: f"{t[0]}({t[1]}, {t[2]})"),
         )
 
-    return st.recursive(leaves, grow, max_leaves=8).filter(lambda text: len(text) <= MAX_LENGTH)
+    return st.recursive(leaves, grow, max_leaves=8).filter(lambda text: len(text) <= MAX_CHARACTERS)
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -92,7 +92,7 @@ def test_precedence_and_names():
         "1; 2",
         "[x for x in (1, 2)]",
         "...",
-        "1_" + "0" * MAX_LENGTH,
+        "1_" + "0" * MAX_CHARACTERS,
         "(" * 150 + "1",
         "1if 2else 3",
     ],
@@ -114,7 +114,7 @@ def test_deep_nesting_is_read_or_refused():
     assert Expression("-" * 198 + "1").value({}) == 1
     assert Expression("(" * 90 + "1" + ")" * 90).value({}) == 1
     with pytest.raises(ExpressionError, match="longer than"):
-        Expression("1" + "+1" * MAX_LENGTH)
+        Expression("1" + "+1" * MAX_CHARACTERS)
 
 
 def test_unknown_names_are_named():

@@ -19,7 +19,7 @@ from mcplan.scene.placement import make_contact
 from mcplan.settings.simulation import SimulationSettings
 from mcplan.sim.contact.pack import pack_scene
 from mcplan.sim.mujoco.physics import MujocoPhysics
-from mcplan.sim.mujoco.shapes import RECESS, recede, slab
+from mcplan.sim.mujoco.shapes import RECESS_M, recede, slab
 from mcplan.sim.physics import Action
 from mcplan.sim.touching_patch import distance
 
@@ -480,7 +480,7 @@ def test_whatever_ends_in_a_patchs_plane_ends_behind_it_and_what_stands_out_stay
     for out, stays in ((0.0, False), (0.003, False), (-0.0015, False), (0.006, True), (-0.003, True)):
         moved, place = recede(shape, R, p, [(normal, (top - out) * normal)])
         after = reach(moved, R, place, normal) - top
-        assert after == pytest.approx(0.0 if stays else -RECESS - out, abs=1e-9)
+        assert after == pytest.approx(0.0 if stays else -RECESS_M - out, abs=1e-9)
 
 
 def reach(shape, R, p, normal):

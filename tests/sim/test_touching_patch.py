@@ -11,7 +11,7 @@ from mcplan.scene.environment import Environment, Surface
 from mcplan.sim.contact.contact_physics import ContactPhysics
 from mcplan.sim.mujoco.physics import MujocoPhysics
 from mcplan.sim.physics import Action
-from mcplan.sim.touching_patch import NEAR, distance, touching_patch
+from mcplan.sim.touching_patch import CONTACT_TOLERANCE_M, distance, touching_patch
 
 PATCHES = ("left_sole", "left_toe", "right_sole", "right_toe")
 
@@ -63,9 +63,15 @@ def test_a_point_belongs_to_a_patch_a_few_millimetres_away_in_its_own_axes():
     poses = {"sole": (R, p), "back": (back, p)}
     patches = {name: SimpleNamespace(polygon=SQUARE, radius=0.0) for name in poses}
     at = p + R @ [0.09, -0.04, 0.0]
-    for off, found in ((0.0, "sole"), (0.9 * NEAR, "sole"), (1.1 * NEAR, None), (-0.9 * NEAR, "sole"), (-0.05, None)):
+    for off, found in (
+        (0.0, "sole"),
+        (0.9 * CONTACT_TOLERANCE_M, "sole"),
+        (1.1 * CONTACT_TOLERANCE_M, None),
+        (-0.9 * CONTACT_TOLERANCE_M, "sole"),
+        (-0.05, None),
+    ):
         xyz = at + off * R[:, 2]
         assert touching_patch(["sole"], patches, poses.__getitem__, xyz, -R[:, 2], ()) == found
     for normal, active, found in ((-R[:, 2], (), "sole"), (R[:, 2], (), "back"), (R[:, 2], ("sole",), "sole")):
         assert touching_patch(["sole", "back"], patches, poses.__getitem__, at, normal, active) == found
-    assert NEAR < 0.01
+    assert CONTACT_TOLERANCE_M < 0.01

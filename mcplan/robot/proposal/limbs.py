@@ -1,4 +1,4 @@
-"""Limb detection in a URDF: base axes, light joints, branches of the tree, left and right by name."""
+"""Limb detection in a URDF: base axes, joints of fingers and the like, branches of the tree, left and right by name."""
 
 import re
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ from mcplan.robot.rerooted import Axis, direction
 from mcplan.robot.robot import Robot
 
 LIGHT_SHARE = 0.004
-"""Share of the robot's mass; joints that move less (fingers, grippers, eyes) are locked."""
+"""Share of the robot's mass; joints that move less mass (fingers, grippers, eyes) are locked."""
 
 
 def _with_parts(side: str) -> list[str]:
     return [name for part in ("leg", "arm", "foot", "hand") for name in (side + part, part + side)]
 
 
-LEFT = frozenset(["l", "left", "lf", "lh", "fl", "rl", "hl", "bl", *_with_parts("l")])
-RIGHT = frozenset(["r", "right", "rf", "rh", "fr", "rr", "hr", "br", *_with_parts("r")])
-FOOT = re.compile(r"foot|feet|sole|ankle|toe|shank|calf|shin")
-HEAD = re.compile(r"head|neck|camera|gaze|eye|lidar|antenna|tail")
+LEFT_WORDS = frozenset(["l", "left", "lf", "lh", "fl", "rl", "hl", "bl", *_with_parts("l")])
+RIGHT_WORDS = frozenset(["r", "right", "rf", "rh", "fr", "rr", "hr", "br", *_with_parts("r")])
+FOOT_PATTERN = re.compile(r"foot|feet|sole|ankle|toe|shank|calf|shin")
+HEAD_PATTERN = re.compile(r"head|neck|camera|gaze|eye|lidar|antenna|tail")
 AXES: tuple[Axis, ...] = ("x", "-x", "y", "-y", "z", "-z")
 
 
@@ -31,9 +31,9 @@ class Branch:
 
     Parameters
     ----------
-    bodies : of the tree, from the first that belongs only to this chain to its end.
-    joints : indices of the joints that move them.
-    names : the links of these bodies, in lower case.
+    bodies : bodies of the tree from the first that belongs to this chain only to its end.
+    joints : indices of the joints that move these bodies.
+    names : names of the links of these bodies, in lower case.
     """
 
     bodies: tuple[int, ...]
@@ -51,10 +51,12 @@ def light_joints(robot: Robot) -> list[str]:
     parent, mass = robot.tree.topology[:, PARENT], robot.tree.inertia[:, MASS].copy()
     for body in range(len(parent) - 1, 0, -1):
         mass[parent[body]] += mass[body]
-    heaviest: dict[int, float] = {}
+    moved_mass: dict[int, float] = {}
     for body, joint in joint_of_body(robot).items():  # mimic joints are moved by their master
-        heaviest[joint] = max(heaviest.get(joint, 0.0), mass[body])
-    light = [robot.joint_names[joint] for joint, moved in heaviest.items() if moved < LIGHT_SHARE * robot.mass]
+        moved_mass[joint] = max(moved_mass.get(joint, 0.0), mass[body])
+    light = [
+        robot.joint_names[joint] for joint, mass_above in moved_mass.items() if mass_above < LIGHT_SHARE * robot.mass
+    ]
     return [joint for joint in light if robot.description.joints[joint].type != "ball"]
 
 
@@ -70,40 +72,40 @@ def branches(robot: Robot) -> list[Branch]:
             path.append(parent[path[-1]])
         paths.append(path[::-1])
         ends_below[path] += 1
-    links, joints, found = links_of_bodies(robot), joint_of_body(robot), []
+    links, joints, limbs = links_of_bodies(robot), joint_of_body(robot), []
     for path in paths:
-        own = tuple(body for body in path if ends_below[body] == 1 and body > 0)
-        if own:
-            names = " ".join(link.lower() for body in own for link in links[body])
-            found.append(Branch(own, tuple(dict.fromkeys(joints[body] for body in own)), names))
-    return found
+        limb_bodies = tuple(body for body in path if ends_below[body] == 1 and body > 0)
+        if limb_bodies:
+            names = " ".join(link.lower() for body in limb_bodies for link in links[body])
+            limbs.append(Branch(limb_bodies, tuple(dict.fromkeys(joints[body] for body in limb_bodies)), names))
+    return limbs
 
 
 def side(names: str) -> int:
     """Return 1 for names of the left side, -1 for the right, 0 for neither."""
     words = re.split(r"[^a-z]+", names)
-    left = sum(word in LEFT or word.startswith("left") for word in words)
-    right = sum(word in RIGHT or word.startswith("right") for word in words)
-    return int(np.sign(left - right))
+    left_count = sum(word in LEFT_WORDS or word.startswith("left") for word in words)
+    right_count = sum(word in RIGHT_WORDS or word.startswith("right") for word in words)
+    return int(np.sign(left_count - right_count))
 
 
 def base_axes(robot: Robot) -> tuple[Axis, Axis]:
     """Return the axes of the root link that point forward and up, from the positions of feet and the names of sides."""
-    q, found = robot.neutral(), branches(robot)
-    place = {limb: robot.body_pose(q, limb.end)[:3, 3] for limb in found}
-    feet = [limb for limb in found if FOOT.search(limb.names)]
-    up: Axis = _nearest(-np.mean([place[limb] for limb in feet], axis=0)) if feet else "z"
-    left = [place[limb] for limb in found if side(limb.names) > 0]
-    right = [place[limb] for limb in found if side(limb.names) < 0]
-    if not left or not right:
+    q, limbs = robot.neutral(), branches(robot)
+    position = {limb: robot.body_pose(q, limb.end)[:3, 3] for limb in limbs}
+    feet = [limb for limb in limbs if FOOT_PATTERN.search(limb.names)]
+    up: Axis = _nearest_axis(-np.mean([position[limb] for limb in feet], axis=0)) if feet else "z"
+    left_ends = [position[limb] for limb in limbs if side(limb.names) > 0]
+    right_ends = [position[limb] for limb in limbs if side(limb.names) < 0]
+    if not left_ends or not right_ends:
         if len(feet) == 2 and up[-1] == "z":  # two equal legs along x: the robot faces along y
-            x, y, _ = np.abs(place[feet[0]] - place[feet[1]])
+            x, y, _ = np.abs(position[feet[0]] - position[feet[1]])
             return ("y" if x > 2 * y else "x"), up
         return ("x" if up[-1] != "x" else "z"), up
     z = direction(up)
-    y = np.mean(left, axis=0) - np.mean(right, axis=0)
-    return _nearest(np.cross(y - (y @ z) * z, z)), up
+    y = np.mean(left_ends, axis=0) - np.mean(right_ends, axis=0)
+    return _nearest_axis(np.cross(y - (y @ z) * z, z)), up
 
 
-def _nearest(vector: np.ndarray) -> Axis:
+def _nearest_axis(vector: np.ndarray) -> Axis:
     return max(AXES, key=lambda axis: float(direction(axis) @ vector))

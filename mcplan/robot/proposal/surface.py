@@ -38,30 +38,34 @@ class Face:
 
 def lowest_ball(robot: Robot, body: int, down: np.ndarray) -> tuple[np.ndarray, float] | None:
     """Return centre (3,) in the body and radius of its lowest collision sphere, or None."""
-    found = [(p, each.shape.radius) for _, each, _, p in _colliding(robot, body) if isinstance(each.shape, Sphere)]
-    return max(found, key=lambda ball: float(ball[0] @ down) + ball[1], default=None)
+    spheres = [
+        (p, geometry.shape.radius)
+        for _, geometry, _, p in _collision_shapes(robot, body)
+        if isinstance(geometry.shape, Sphere)
+    ]
+    return max(spheres, key=lambda ball: float(ball[0] @ down) + ball[1], default=None)
 
 
 def body_points(robot: Robot, body: int) -> dict[str, np.ndarray]:
     """Return points (k,3) of the shapes of a body's links in the body: of collision shapes, else of visual ones."""
-    found: dict[str, list[np.ndarray]] = {}
-    for link, each, R, p in _colliding(robot, body) or _shapes(robot, body):
-        found.setdefault(link, []).append(shape_points(each.shape) @ R.T + p)
-    return {link: np.concatenate(parts) for link, parts in found.items()}
+    points_by_link: dict[str, list[np.ndarray]] = {}
+    for link, geometry, R, p in _collision_shapes(robot, body) or _shapes(robot, body):
+        points_by_link.setdefault(link, []).append(shape_points(geometry.shape) @ R.T + p)
+    return {link: np.concatenate(parts) for link, parts in points_by_link.items()}
 
 
-def _colliding(robot: Robot, body: int) -> list[tuple[str, Geometry, np.ndarray, np.ndarray]]:
-    return [each for each in _shapes(robot, body) if each[1].role != "visual"]
+def _collision_shapes(robot: Robot, body: int) -> list[tuple[str, Geometry, np.ndarray, np.ndarray]]:
+    return [geometry for geometry in _shapes(robot, body) if geometry[1].role != "visual"]
 
 
 def _shapes(robot: Robot, body: int) -> list[tuple[str, Geometry, np.ndarray, np.ndarray]]:
-    """Return the shapes of a body's links: link, shape, rotation (3,3) and position (3,) in the body."""
-    found = []
+    """Return the shapes of a body's links: link, geometry, rotation (3,3) and position (3,) in the body."""
+    shapes = []
     for link in links_of_bodies(robot)[body]:
         offset = robot.frame(link)[1]
         R, p = offset[:9].reshape(3, 3), offset[9:]
-        found += [(link, each, R @ each.R, R @ each.p + p) for each in robot.geometry[link]]
-    return found
+        shapes += [(link, geometry, R @ geometry.R, R @ geometry.p + p) for geometry in robot.geometry[link]]
+    return shapes
 
 
 def shape_points(shape) -> np.ndarray:
@@ -72,44 +76,49 @@ def shape_points(shape) -> np.ndarray:
         return np.array([(x, y, z) for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)]) * shape.size
     if isinstance(shape, Sphere):
         return shape.radius * _sphere()
-    turn = np.linspace(0, 2 * np.pi, 48, endpoint=False)
-    ring = shape.radius * np.column_stack([np.cos(turn), np.sin(turn), np.zeros(48)])
-    ends = np.array([0, 0, shape.length / 2])
+    angle = np.linspace(0, 2 * np.pi, 48, endpoint=False)
+    circle = shape.radius * np.column_stack([np.cos(angle), np.sin(angle), np.zeros(48)])
+    half_length = np.array([0, 0, shape.length / 2])
     if type(shape).__name__ == "Capsule":
         ball = shape.radius * _sphere()
-        return np.concatenate([ball + np.sign(ball[:, 2:]) * ends, ring + ends, ring - ends])
-    return np.concatenate([ring + ends, ring - ends])
+        return np.concatenate([ball + np.sign(ball[:, 2:]) * half_length, circle + half_length, circle - half_length])
+    return np.concatenate([circle + half_length, circle - half_length])
 
 
 def _sphere() -> np.ndarray:
     """Return points (SPHERE_POINTS,3) on the unit sphere, with its poles (a spiral of equal areas)."""
     z = np.linspace(-1, 1, SPHERE_POINTS)
-    turn = np.pi * (3 - np.sqrt(5)) * np.arange(SPHERE_POINTS)
+    angle = np.pi * (3 - np.sqrt(5)) * np.arange(SPHERE_POINTS)
     r = np.sqrt(1 - z**2)
-    return np.column_stack([r * np.cos(turn), r * np.sin(turn), z])
+    return np.column_stack([r * np.cos(angle), r * np.sin(angle), z])
 
 
-def face(points: np.ndarray, normal: np.ndarray, ahead: np.ndarray, origin: np.ndarray, depth: float) -> Face:
-    """Return the largest rectangle inscribed in the end of points (k,3) in a direction, within ``depth``.
+def face(points: np.ndarray, normal: np.ndarray, forward: np.ndarray, origin: np.ndarray, depth: float) -> Face:
+    """Return the largest rectangle inscribed in the points within ``depth`` (m) of the farthest one along ``normal``.
 
     Parameters
     ----------
-    normal, ahead : (3,) out of the body; the direction of the rectangle's x.
-    origin : (3,) the origin of its frame lies on the line along the normal through this point.
+    points : (k,3) points of the body.
+    normal : (3,) direction out of the body.
+    forward : (3,) direction of the rectangle's x axis, before its part along the normal is removed.
+    origin : (3,) the rectangle's frame has its origin on the line along ``normal`` through this point.
     """
     z = normal / np.linalg.norm(normal)
-    x = ahead - (ahead @ z) * z
+    x = forward - (forward @ z) * z
     x /= np.linalg.norm(x)
     R = np.column_stack([x, np.cross(z, x), z])
     height = points @ z
     p = origin + (height.max() - origin @ z) * z
-    flat = (points[height > height.max() - depth] - p) @ R[:, :2]
-    low, high = inscribed_rectangle(flat)
+    face_points = (points[height > height.max() - depth] - p) @ R[:, :2]
+    low, high = inscribed_rectangle(face_points)
     return Face(R, p, low, high, depth)
 
 
 def inscribed_rectangle(points: np.ndarray, steps: int = 31) -> tuple[np.ndarray, np.ndarray]:
-    """Return the corners of the largest rectangle along the axes inside the convex hull of points (k,2)."""
+    """Return two opposite corners of the largest axis-parallel rectangle in the convex hull of points (k,2).
+
+    Its sides along y are at two of ``steps`` equidistant values of x.
+    """
     try:
         corners = points[ConvexHull(points).vertices]
     except (QhullError, ValueError):  # a point or a line
@@ -120,8 +129,8 @@ def inscribed_rectangle(points: np.ndarray, steps: int = 31) -> tuple[np.ndarray
     upper, lower = np.full(steps, -np.inf), np.full(steps, np.inf)
     for (ax, ay), (bx, by) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
         inside = (x >= min(ax, bx) - 1e-12) & (x <= max(ax, bx) + 1e-12)
-        share = np.clip((x - ax) / (bx - ax), 0, 1) if abs(bx - ax) > 1e-12 else np.zeros(steps)
-        for y in (ay + share * (by - ay), *([np.full(steps, by)] if abs(bx - ax) <= 1e-12 else [])):
+        fraction = np.clip((x - ax) / (bx - ax), 0, 1) if abs(bx - ax) > 1e-12 else np.zeros(steps)
+        for y in (ay + fraction * (by - ay), *([np.full(steps, by)] if abs(bx - ax) <= 1e-12 else [])):
             upper = np.where(inside, np.maximum(upper, y), upper)
             lower = np.where(inside, np.minimum(lower, y), lower)
     i, j = np.triu_indices(steps, 1)
@@ -131,10 +140,10 @@ def inscribed_rectangle(points: np.ndarray, steps: int = 31) -> tuple[np.ndarray
 
 
 def flattest_direction(points: np.ndarray, towards: np.ndarray, axes: np.ndarray, depth: float) -> np.ndarray:
-    """Return the direction (3,) near ``towards`` with the largest rectangle at the end of points (k,3).
+    """Return the direction (3,) near ``towards`` (3,) whose `face` of points (k,3) has the largest rectangle.
 
-    Candidates are the direction itself, the ``axes`` (m,3) and the facets of the convex hull within 30 degrees of it.
-    An axis is preferred unless another candidate is more than a tenth larger.
+    Candidates are ``towards``, and the ``axes`` (m,3) and normals of the convex hull within 30 degrees of it. An axis
+    is preferred unless the rectangle of another candidate is more than a tenth larger.
     """
     towards = towards / np.linalg.norm(towards)
     candidates = [(axis, 1.1) for axis in axes if axis @ towards > np.cos(np.deg2rad(30))] + [(towards, 1.0)]
@@ -145,6 +154,6 @@ def flattest_direction(points: np.ndarray, towards: np.ndarray, axes: np.ndarray
         points = points[hull.vertices]
     except (QhullError, ValueError):
         pass
-    ahead = np.eye(3)[np.argmin(np.abs(towards))]
-    area = [bonus * float(np.prod(face(points, z, ahead, np.zeros(3), depth).size)) for z, bonus in candidates]
+    forward = np.eye(3)[np.argmin(np.abs(towards))]
+    area = [bonus * float(np.prod(face(points, z, forward, np.zeros(3), depth).size)) for z, bonus in candidates]
     return candidates[int(np.argmax(area))][0]

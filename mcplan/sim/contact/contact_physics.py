@@ -36,7 +36,7 @@ from mcplan.robot.solid import shape_inertia
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.settings.simulation import ContactLaw, SimulationSettings
-from mcplan.sim.contact.pack import object_places, pack_scene
+from mcplan.sim.contact.pack import object_poses_at_com, pack_scene
 from mcplan.sim.physics import Action, StepOutcome, action_of
 from mcplan.sim.recorder import PointForces
 from mcplan.sim.touching_patch import touching_patch
@@ -45,7 +45,7 @@ from mcplan.util.text import summary
 
 
 def law_array(settings: ContactLaw) -> np.ndarray:
-    """Return the parameters (LAW_SIZE,) of a contact law, read-only."""
+    """Return the parameters (LAW_SIZE,) of a contact law in the order of the kernels, read-only."""
     law = np.zeros(LAW_SIZE)
     law[[COMPLIANCE, RECOVERY, RECOVERY_SPEED]] = settings.compliance, settings.recovery, settings.recovery_speed
     law[[RESTITUTION, BOUNCE_SPEED]] = settings.restitution, settings.bounce_speed
@@ -54,14 +54,15 @@ def law_array(settings: ContactLaw) -> np.ndarray:
 
 
 class ContactPhysics:
-    """Robot and free objects in contact with an environment, driven by joint torques.
+    """Robot and free objects with Coulomb contacts in an environment, driven by joint torques.
 
     Parameters
     ----------
-    robot, environment : the bodies.
-    q : (7+n,) initial configuration; v : (6+n,) initial velocity, None for rest.
+    robot, environment : the robot, and its environment with free objects.
+    q : (7+n,) initial configuration.
     patches : names of the recorded patches, in the order of the record; None: all patches of the robot.
-    settings : of contacts and joints.
+    settings : settings of contacts and joints; None: the defaults.
+    v : (6+n,) initial velocity; None: at rest.
     contacts : planned contacts; their friction, force limits and free directions apply whenever the same patch and
         support touch. For several contacts of one such pair see ``pair_frictions`` and ``closing_grasp``.
 
@@ -69,9 +70,9 @@ class ContactPhysics:
     ----------
     q, v : state of the robot.
     object_q, object_v : (O, 7), (O, 6) pose and velocity of the objects' frames, world axes.
-    t : s.
-    centre_q, centre_v : pose and velocity of the objects' centres of mass.
-    contact_count, iterations : number of contacts and Newton iterations of the last step.
+    t : time, s.
+    centre_q, centre_v : (O, 7), (O, 6) pose and velocity of the objects' centres of mass, world axes.
+    contact_count, iterations : number of contacts and of Newton iterations in the last step.
     converged : whether the fixed point of Coulomb's law was found in the last step.
     """
 
@@ -96,22 +97,27 @@ class ContactPhysics:
         self.t = 0.0
         contacts = tuple(contacts)
         self.scene = pack_scene(robot, environment, self.patches, self.settings, self.q, contacts)
-        self._grasps = [contact for contact in contacts if contact.kind == "grasp"]
-        places = object_places(environment)
-        self._centre = [shape_inertia(thing.shape, thing.mass)[0] for thing in environment.objects]
+        self._planned_grasps = [contact for contact in contacts if contact.kind == "grasp"]
+        object_poses = object_poses_at_com(environment)
+        self._com_offsets = [shape_inertia(thing.shape, thing.mass)[0] for thing in environment.objects]
         self._fixed = pack_constants(robot.tree, self.scene, law_array(self.settings.contact))
-        shared = exchange(robot.tree, len(self.patches), len(places))
-        self._moving, shared, self._contacts = pack_variables(
-            shared, scratch(self.scene, robot.nv), contact_table(self.scene)
+        exchanged = exchange(robot.tree, len(self.patches), len(object_poses))
+        self._moving, exchanged, self._contacts = pack_variables(
+            exchanged, scratch(self.scene, robot.nv), contact_table(self.scene)
         )
-        self.grasps, self.centre_q, self.centre_v = shared.grasp, shared.object_q, shared.object_v
-        self._tau, self._force, self._wrench, self._tau_ext = shared.tau, shared.force, shared.wrench, shared.tau_ext
-        self._counts = shared.counts
-        self.centre_q[:] = np.array([[*p, *quat_from_rotation(R)] for R, p in places]).reshape(-1, 7)
+        self.grasps, self.centre_q, self.centre_v = exchanged.grasp, exchanged.object_q, exchanged.object_v
+        self._tau, self._force, self._wrench, self._tau_ext = (
+            exchanged.tau,
+            exchanged.force,
+            exchanged.wrench,
+            exchanged.tau_ext,
+        )
+        self._counts = exchanged.counts
+        self.centre_q[:] = np.array([[*p, *quat_from_rotation(R)] for R, p in object_poses]).reshape(-1, 7)
         self._patches_on_link = _patches_on_link(robot, self.patches)
         grips = [name for name in self.patches if robot.patches[name].kind == "grasp"]
-        self._grips = [name for name in grips if name != MOUNT]
-        self._held = bool(grips)
+        self._grip_names = [name for name in grips if name != MOUNT]
+        self._has_grasps = bool(grips)
         if robot.fixed:
             self._hold(MOUNT, self.q, (np.inf, np.inf))
 
@@ -128,7 +134,7 @@ class ContactPhysics:
 
     @property
     def iterations(self) -> int:
-        """Newton iterations of the last step."""
+        """Number of Newton iterations in the last step."""
         return int(self._counts[1])
 
     @property
@@ -137,18 +143,18 @@ class ContactPhysics:
         return bool(self._counts[5])
 
     def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> StepOutcome:
-        """Advance the state by dt (s), under an action or under joint torques (n,)."""
+        """Advance the state by dt (s) under an action or under joint torques (n,)."""
         action = action_of(action, self.robot.n)
-        if self._grips:
+        if self._grip_names:
             self._update_grasps(action.active)
-        q_start, before = self.q, self.v
+        q_start, v_start = self.q, self.v
         self.q, self.v = self.q.copy(), self.v.copy()
         self._tau[:], self._force[:] = action.tau, 0.0
         if action.external is not None:
             self._force[: self.robot.nv] = action.external
         contact_step(*self._fixed, *self._moving, float(dt), self.q, self.v)
         self.t += dt
-        return self._outcome((self.v - before) / dt, action.active, q_start)
+        return self._outcome((self.v - v_start) / dt, action.active, q_start)
 
     def _outcome(self, vd: np.ndarray, active: Sequence[str], q_start: np.ndarray) -> StepOutcome:
         _, _, count, finite, lost, _ = self._counts.tolist()
@@ -159,21 +165,30 @@ class ContactPhysics:
             )
         if not finite:
             raise SimulationFailed(f"the state of physics contact is not finite at t = {self.t:g} s", "not a number")
-        index, value = self._contacts.report_index[:count].copy(), self._contacts.report[:count].copy()
+        index, values = self._contacts.report_index[:count].copy(), self._contacts.report[:count].copy()
         if self._patches_on_link:
-            self._assign_patches(index, value, active, q_start)
-        points = PointForces(index[:, 0], index[:, 1], value[:, :3], value[:, 3:6], value[:, 6:])
-        used = set(index[:, 1].tolist())
-        if self._held:
-            used.update(np.flatnonzero(self.grasps[:, IS_HELD] > 0.0).tolist())
+            self._assign_patches(index, values, active, q_start)
+        points = PointForces(index[:, 0], index[:, 1], values[:, :3], values[:, 3:6], values[:, 6:])
+        touching = set(index[:, 1].tolist())
+        if self._has_grasps:
+            touching.update(np.flatnonzero(self.grasps[:, IS_HELD] > 0.0).tolist())
         wrench = self._wrench.copy()
-        wrenches = {name: wrench[p] for p, name in enumerate(self.patches) if p in used}
+        wrenches = {name: wrench[p] for p, name in enumerate(self.patches) if p in touching}
         return StepOutcome(vd, self._tau_ext.copy(), wrenches, points, tuple(wrenches))
 
-    def _assign_patches(self, index: np.ndarray, value: np.ndarray, active: Sequence[str], q_start: np.ndarray) -> None:
-        """Assign points that lie in several patches of a link, such as a sole and its toe, to the one that touches.
+    def _assign_patches(
+        self, index: np.ndarray, values: np.ndarray, active: Sequence[str], q_start: np.ndarray
+    ) -> None:
+        """Assign contact points on several patches of a link, such as a sole and its toe, to the one that touches.
 
-        If only one patch of the link is active, it keeps its points.
+        Points that already belong to the only active patch of the link are kept.
+
+        Parameters
+        ----------
+        index : (K, 2) link and patch of each point; changed.
+        values : (K, 9) position, normal and force of each point.
+        active : names of the patches that the controller takes to be in contact.
+        q_start : (7+n,) configuration at the beginning of the step.
         """
 
         @cache
@@ -184,27 +199,31 @@ class ContactPhysics:
         for k, p in enumerate(index[:, 1].tolist()):
             if p not in self._patches_on_link:
                 continue
-            old, names = self.patches[p], self._patches_on_link[p]
-            if old in active and sum(name in active for name in names) == 1:
+            present_patch, names = self.patches[p], self._patches_on_link[p]
+            if present_patch in active and sum(name in active for name in names) == 1:
                 continue
-            new = touching_patch(names, self.robot.patches, pose, value[k, :3], value[k, 3:6], active) or old
-            if new == old:
+            touching = (
+                touching_patch(names, self.robot.patches, pose, values[k, :3], values[k, 3:6], active) or present_patch
+            )
+            if touching == present_patch:
                 continue
-            index[k, 1] = self.patches.index(new)
-            for patch, sign in ((old, -1.0), (new, 1.0)):
-                row, force = self._wrench[self.patches.index(patch)], sign * value[k, 6:]
+            index[k, 1] = self.patches.index(touching)
+            for patch, sign in ((present_patch, -1.0), (touching, 1.0)):
+                row, force = self._wrench[self.patches.index(patch)], sign * values[k, 6:]
                 row[:3] += force
-                row[3:] += cross(value[k, :3] - pose(patch)[1], force)
+                row[3:] += cross(values[k, :3] - pose(patch)[1], force)
 
     def _update_grasps(self, active: Iterable[str]) -> None:
         """Close the active grasps on bars within reach; open the others."""
-        for name in self._grips:
+        for name in self._grip_names:
             row = self.grasps[self.patches.index(name)]
             if name not in active:
                 row[IS_HELD] = 0.0
             elif row[IS_HELD] == 0.0 and (bar := self._within_reach(name)) is not None:
-                planned = [contact for contact in self._grasps if (contact.patch, contact.support) == (name, bar)]
-                grasp = closing_grasp(planned, self.robot.frame_pose(self.q, name)[:3, 3])
+                planned_grasps = [
+                    contact for contact in self._planned_grasps if (contact.patch, contact.support) == (name, bar)
+                ]
+                grasp = closing_grasp(planned_grasps, self.robot.frame_pose(self.q, name)[:3, 3])
                 limits = grasp or self.robot.patches[name]
                 self._hold(name, self.q, (limits.max_force, limits.max_moment))
                 row[IS_FREE : IS_FREE + 6] = 0.0 if grasp is None else ~grasp.selection.any(axis=0)
@@ -221,19 +240,19 @@ class ContactPhysics:
     def _within_reach(self, name: str) -> str | None:
         """Return the name of the nearest bar within reach of the patch."""
         p = self.robot.frame_pose(self.q, name)[:3, 3]
-        best, nearest = None, self.settings.contact.grasp_reach
+        best_bar, min_gap = None, self.settings.contact.grasp_reach
         for bar in self.environment.bars:
             along = np.clip((p - bar.ends[0]) @ bar.direction, 0.0, bar.length)
             gap = float(np.linalg.norm(p - bar.ends[0] - along * bar.direction)) - bar.radius
-            if gap <= nearest:
-                best, nearest = bar.name, gap
-        return best
+            if gap <= min_gap:
+                best_bar, min_gap = bar.name, gap
+        return best_bar
 
     @property
     def object_q(self) -> np.ndarray:
         """Poses (O, 7) of the frames of the objects."""
         q = self.centre_q.copy()
-        for row, c in zip(q, self._centre, strict=True):
+        for row, c in zip(q, self._com_offsets, strict=True):
             row[:3] -= rotation_from_quat(row[3:]) @ c
         return q
 
@@ -241,7 +260,7 @@ class ContactPhysics:
     def object_v(self) -> np.ndarray:
         """Velocities (O, 6) of the frames of the objects, linear then angular, world axes."""
         v = self.centre_v.copy()
-        for row, q, c in zip(v, self.centre_q, self._centre, strict=True):
+        for row, q, c in zip(v, self.centre_q, self._com_offsets, strict=True):
             row[:3] -= cross(row[3:], rotation_from_quat(q[3:]) @ c)
         return v
 

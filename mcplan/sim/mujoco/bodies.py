@@ -35,10 +35,10 @@ from mcplan.robot.description import Sphere
 from mcplan.robot.patch import MOUNT, Patch
 from mcplan.robot.robot import Robot
 from mcplan.sim.mujoco.shapes import (
-    EVERYTHING,
+    ALL_BITS,
     ROBOT,
+    SOLIMP_STIFF,
     SOLREF,
-    STIFF,
     add_shape,
     contact_options,
     quat_wxyz,
@@ -55,7 +55,7 @@ def ball_name(coordinate: str) -> str:
 
 
 class Ball:
-    """One ball joint.
+    """State of one ball joint, in rotation-vector coordinates and in MuJoCo's.
 
     Parameters
     ----------
@@ -66,61 +66,65 @@ class Ball:
     def __init__(self, column: int, qpos: int, qvel: int):
         self.joints = slice(column, column + 3)
         self.qpos_index, self.qvel_index = slice(qpos, qpos + 4), slice(qvel, qvel + 3)
-        self.phi, self.speed, self.E = np.zeros(3), np.zeros(3), np.eye(3)
+        self.phi, self.phi_rate, self.E = np.zeros(3), np.zeros(3), np.eye(3)
 
-    def put(self, data: Any, phi: np.ndarray, speed: np.ndarray) -> None:
-        """Set MuJoCo's state."""
-        self.phi, self.speed, self.E = phi, speed, ROTATION_VECTOR.E(phi, "base")
+    def put(self, data: Any, phi: np.ndarray, phi_rate: np.ndarray) -> None:
+        """Set MuJoCo's state from the rotation vector ``phi`` (3,) and its rate (3,)."""
+        self.phi, self.phi_rate, self.E = phi, phi_rate, ROTATION_VECTOR.E(phi, "base")
         data.qpos[self.qpos_index] = ROTATION_VECTOR.to_quaternion(phi)
-        data.qvel[self.qvel_index] = self.E @ speed
+        data.qvel[self.qvel_index] = self.E @ phi_rate
 
     def settle(self, data: Any, dt: float) -> None:
-        """Integrate the step that MuJoCo has made from the state set by ``put``."""
-        turning = (data.qvel[self.qvel_index] - self.E @ self.speed) / dt
-        growth = np.linalg.solve(self.E, turning - ROTATION_VECTOR.E_rate(self.phi, self.speed, "base") @ self.speed)
-        speed = self.speed + dt * growth
-        self.put(data, self.phi + dt * speed, speed)
+        """Redo in these coordinates the step of dt (s) that MuJoCo has made from the state set by ``put``."""
+        angular_acceleration = (data.qvel[self.qvel_index] - self.E @ self.phi_rate) / dt
+        E_rate = ROTATION_VECTOR.E_rate(self.phi, self.phi_rate, "base")
+        phi_acceleration = np.linalg.solve(self.E, angular_acceleration - E_rate @ self.phi_rate)
+        phi_rate = self.phi_rate + dt * phi_acceleration
+        self.put(data, self.phi + dt * phi_rate, phi_rate)
 
 
 def balls_of(robot: Robot, model: Any) -> list[Ball]:
     """Return the ball joints of a robot."""
-    found = []
+    balls = []
     for column in robot.ball_columns:
         joint = model.joint(f"joint:{ball_name(robot.joint_names[column])}")
-        found.append(Ball(column, int(joint.qposadr[0]), int(joint.dofadr[0])))
-    return found
+        balls.append(Ball(column, int(joint.qposadr[0]), int(joint.dofadr[0])))
+    return balls
 
 
-ROUNDING, WARNED, MIN_WARNED = 1e-9, 1e-6, 1e-12
-"""Margin of the triangle inequality, relative to the largest principal moment of inertia; errors that are corrected
-without a warning, relative to it, and in kg m²."""
+TRIANGLE_MARGIN, MIN_WARNED_SHARE, MIN_WARNED_INERTIA = 1e-9, 1e-6, 1e-12
+"""Triangle inequality of principal moments of inertia: margin left by a correction, and violation up to which it is
+corrected without a warning, both relative to the largest moment; the latter also in kg m²."""
 
-RIGID = (0.9999, 0.9999, 0.001, 0.5, 2.0)
-"""``solimp`` of the coupling of mimic joints: almost rigid."""
+MIMIC_SOLIMP = (0.9999, 0.9999, 0.001, 0.5, 2.0)
+"""MuJoCo's parameters ``solimp`` for the coupling of mimic joints: almost rigid."""
 
-MIN_RANGE, MIN_TORQUE = 1e-9, 1e-12
-"""rad or m, N m or N: MuJoCo rejects equal joint limits and motors without torque; these values are negligible."""
+MIN_JOINT_RANGE, MIN_TORQUE = 1e-9, 1e-12
+"""Smallest range of a joint (rad or m) and torque limit of a motor (N m or N): MuJoCo rejects zero, and these values
+are negligible."""
 
-PATCH_DEPTH = 0.01
-"""m: thickness of the solid behind a patch."""
+PATCH_THICKNESS_M = 0.01
+"""Thickness (m) of the solid behind a patch."""
 
-EDGE_RADIUS = 2e-3
-"""m: radius of the capsule of an edge patch."""
+EDGE_RADIUS_M = 2e-3
+"""Radius (m) of the capsule of an edge patch."""
 
-POINT_RADIUS = 1e-3
-"""m: radius of the ball of a point patch; upside down, the point touches up to twice as far from its position."""
+POINT_RADIUS_M = 1e-3
+"""Radius (m) of the ball of a point patch. The point is on the lower side of the ball; upside down, the patch touches
+up to twice this radius away from the point."""
 
 
 def add_robot(spec: Any, robot: Robot, base: np.ndarray) -> dict[str, tuple[str, ...]]:
-    """Add bodies, joints, motors and geoms; return the equality constraints of its grips: a weld and two pins each.
+    """Add the robot's bodies, joints, motors and geoms to a MuJoCo spec.
 
-    ``base`` (7,) is the pose of a fixed base, which has no joint.
+    ``base`` (7,) is the pose of a fixed base, which has no joint. Return for each grip the names of its equality
+    constraints: a weld and two pins.
     """
     tree = robot.tree
     bodies: list[Any] = []
     names, parents = joint_names(robot), parents_of(tree)
-    for i, (place, joint, inertia) in enumerate(zip(tree.topology, tree.joint, tree.inertia, strict=True)):
-        parent, kind = int(parents[i]), int(place[TYPE])
+    for i, (topology_row, joint, inertia) in enumerate(zip(tree.topology, tree.joint, tree.inertia, strict=True)):
+        parent, kind = int(parents[i]), int(topology_row[TYPE])
         if kind in (BALL, BALL + 1):  # massless; their only child is the third body, the link
             bodies.append(None)
             continue
@@ -140,7 +144,7 @@ def add_robot(spec: Any, robot: Robot, base: np.ndarray) -> dict[str, tuple[str,
         if parent < 0:
             body.add_joint(type=mujoco.mjtJoint.mjJNT_FREE, name="base", align=False)
             continue
-        k, axis = int(place[V]) - 6, joint[AXIS : AXIS + 3]
+        k, axis = int(topology_row[V]) - 6, joint[AXIS : AXIS + 3]
         if kind == BALL + 2:
             _add_ball(spec, body, robot, k - 2)
         elif names[i] == robot.joint_names[k]:
@@ -158,7 +162,7 @@ def add_robot(spec: Any, robot: Robot, base: np.ndarray) -> dict[str, tuple[str,
             if any(ball_covers_shape(patch, link, geometry) for patch in patches):
                 continue
             shape, p = recede(geometry.shape, geometry.R, geometry.p, planes)
-            options = contact_options(ROBOT, EVERYTHING) | {"name": f"link:{link}:{number}"}
+            options = contact_options(ROBOT, ALL_BITS) | {"name": f"link:{link}:{number}"}
             add_shape(spec, bodies[index], shape, R_L @ geometry.R, R_L @ p + p_L, **options)
         for patch in patches:
             if not _is_edge_of(patch, patches):
@@ -169,15 +173,15 @@ def add_robot(spec: Any, robot: Robot, base: np.ndarray) -> dict[str, tuple[str,
 
 
 def joint_names(robot: Robot) -> dict[int, str]:
-    """Return the name of the joint that moves each body of the tree but the base."""
-    ends = [(robot.frame(j.parent)[0], robot.frame(j.child)[0], j.name) for j in robot.description.joints.values()]
-    return {child: name for parent, child, name in ends if parent != child}
+    """Return, by index of a body of the tree (except the base), the name of the joint that moves it."""
+    edges = [(robot.frame(j.parent)[0], robot.frame(j.child)[0], j.name) for j in robot.description.joints.values()]
+    return {child: name for parent, child, name in edges if parent != child}
 
 
 def _add_mimic_joint(
-    spec: Any, body: Any, robot: Robot, name: str, k: int, kind: int, axis: np.ndarray, ratio: np.ndarray
+    spec: Any, body: Any, robot: Robot, name: str, k: int, kind: int, axis: np.ndarray, coupling: np.ndarray
 ) -> None:
-    """Add a joint that mimics joint k: ``position = multiplier * position of k + offset`` as an equality constraint.
+    """Add a joint that follows joint k: the equality constraint ``position = multiplier * position_k + offset``.
 
     Its limits, damping and friction are already included in those of joint k.
     """
@@ -185,16 +189,16 @@ def _add_mimic_joint(
         name=f"joint:{name}", axis=axis,
         type=mujoco.mjtJoint.mjJNT_SLIDE if kind == PRISMATIC else mujoco.mjtJoint.mjJNT_HINGE,
     )  # fmt: skip
-    multiplier, offset = ratio
+    multiplier, offset = coupling
     equality = spec.add_equality(
         name=f"mimic:{name}", type=mujoco.mjtEq.mjEQ_JOINT, objtype=mujoco.mjtObj.mjOBJ_JOINT,
-        name1=f"joint:{name}", name2=f"joint:{robot.joint_names[k]}", solref=SOLREF, solimp=RIGID,
+        name1=f"joint:{name}", name2=f"joint:{robot.joint_names[k]}", solref=SOLREF, solimp=MIMIC_SOLIMP,
     )  # fmt: skip
     equality.data[:5] = [offset, multiplier, 0.0, 0.0, 0.0]
 
 
 def _planes(robot: Robot, body: int, R_L: np.ndarray, p_L: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the planes (normal, point) of the patches of a body, in the frame of its link (R_L, p_L)."""
+    """Return the planes (outward normal, point) of the face patches of a body, in its link's frame ``R_L``, ``p_L``."""
     planes = []
     for name, patch in robot.patches.items():
         owner, offset = robot.frame(name)
@@ -211,28 +215,28 @@ def _consistent_inertia(inertia: np.ndarray, robot: Robot, body: int) -> np.ndar
     """
     xx, yy, zz, xy, xz, yz = inertia
     A, B, C = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    missing = C - A - B
-    if missing <= -ROUNDING * C:
+    deficit = C - A - B
+    if deficit <= -TRIANGLE_MARGIN * C:
         return inertia
-    if missing > WARNED * C and missing > MIN_WARNED:
+    if deficit > MIN_WARNED_SHARE * C and deficit > MIN_WARNED_INERTIA:
         links = [link for link in robot.description.links if robot.frame(link)[0] == body]
         warnings.warn(
             f"the moments of inertia of {', '.join(links)} violate the triangle inequality: {A:.4g}, {B:.4g}, {C:.4g} "
-            f"kg m²; MuJoCo takes each {missing:.4g} larger, its motion differs slightly from the robot's file",
+            f"kg m²; MuJoCo takes each {deficit:.4g} larger, its motion differs slightly from the robot's file",
             RuntimeWarning,
             stacklevel=2,
         )
-    return np.asarray(inertia + (missing + ROUNDING * C) * np.array([1, 1, 1, 0, 0, 0]))
+    return np.asarray(inertia + (deficit + TRIANGLE_MARGIN * C) * np.array([1, 1, 1, 0, 0, 0]))
 
 
 def _add_joint(spec: Any, body: Any, robot: Robot, k: int, kind: int, axis: np.ndarray) -> None:
     name, limits = robot.joint_names[k], robot.limits
-    joint = next(each for each in robot.description.joints.values() if each.name == name)
+    joint = next(candidate for candidate in robot.description.joints.values() if candidate.name == name)
     lower, upper = limits.lower[k], limits.upper[k]
     limited = bool(np.isfinite(lower) or np.isfinite(upper))
     low, high = max(lower, -1e3), min(upper, 1e3)
-    if high - low < MIN_RANGE:
-        low, high = low - MIN_RANGE, max(low, high) + MIN_RANGE
+    if high - low < MIN_JOINT_RANGE:
+        low, high = low - MIN_JOINT_RANGE, max(low, high) + MIN_JOINT_RANGE
     body.add_joint(
         name=f"joint:{name}", axis=axis, armature=robot.armature[k],
         type=mujoco.mjtJoint.mjJNT_SLIDE if kind == PRISMATIC else mujoco.mjtJoint.mjJNT_HINGE,
@@ -248,7 +252,7 @@ def _add_joint(spec: Any, body: Any, robot: Robot, k: int, kind: int, axis: np.n
 
 
 def _add_ball(spec: Any, body: Any, robot: Robot, first: int) -> None:
-    """Add a ball joint, without limits: those of rotation vectors do not exist in MuJoCo."""
+    """Add a ball joint without limits: MuJoCo has no limits on the components of a rotation vector."""
     name = ball_name(robot.joint_names[first])
     joint = robot.description.joints[robot.joint_names[first]]
     if joint.friction or joint.damping:
@@ -265,44 +269,44 @@ def _add_ball(spec: Any, body: Any, robot: Robot, first: int) -> None:
 def _add_patch(spec: Any, body: Any, patch: Patch, R_L: np.ndarray, p_L: np.ndarray) -> None:
     """Add the contact geom of a patch: a thin solid behind its polygon, a rounded edge, or a small ball."""
     R, p = R_L @ patch.R, R_L @ patch.p + p_L
-    options = contact_options(ROBOT, EVERYTHING) | {"name": f"patch:{patch.name}"}
+    options = contact_options(ROBOT, ALL_BITS) | {"name": f"patch:{patch.name}"}
     polygon = patch.polygon
     if len(polygon) > 2:
-        shape, middle = slab(polygon, PATCH_DEPTH)
+        shape, middle = slab(polygon, PATCH_THICKNESS_M)
         add_shape(spec, body, shape, R, p + R @ middle, **options)
     elif len(polygon) == 2:
-        a, b = np.column_stack([polygon, np.full(2, -EDGE_RADIUS)])
+        a, b = np.column_stack([polygon, np.full(2, -EDGE_RADIUS_M)])
         body.add_geom(
-            type=mujoco.mjtGeom.mjGEOM_CAPSULE, size=[EDGE_RADIUS, 0, 0],
+            type=mujoco.mjtGeom.mjGEOM_CAPSULE, size=[EDGE_RADIUS_M, 0, 0],
             fromto=np.concatenate([p + R @ a, p + R @ b]), **options,
         )  # fmt: skip
     elif patch.radius:
         add_shape(spec, body, Sphere(patch.radius), R, p, **options)
     else:
-        add_shape(spec, body, Sphere(POINT_RADIUS), R, p - POINT_RADIUS * R[:, 2], **options)
+        add_shape(spec, body, Sphere(POINT_RADIUS_M), R, p - POINT_RADIUS_M * R[:, 2], **options)
 
 
 def _is_edge_of(patch: Patch, others: list[Patch]) -> bool:
-    """Return whether an edge or a point is part of another patch, whose geom then serves for both."""
+    """Return whether an edge or point patch is part of a face patch, whose geom then serves both."""
     if len(patch.polygon) > 2:
         return False
     corners = patch.p + patch.points @ patch.R.T
     faces = [other for other in others if len(other.polygon) > 2]
-    return any(all(distance(f.R.T @ (x - f.p), f.polygon) < EDGE_RADIUS for x in corners) for f in faces)
+    return any(all(distance(f.R.T @ (x - f.p), f.polygon) < EDGE_RADIUS_M for x in corners) for f in faces)
 
 
 def _exclude(spec: Any, robot: Robot) -> None:
-    """Disable collisions of bodies whose links may overlap (MuJoCo itself excludes parent and child)."""
-    done = set()
+    """Disable collisions between bodies whose links may overlap (MuJoCo itself excludes parent and child)."""
+    excluded_pairs = set()
     if robot.fixed:  # MuJoCo does not exclude children of a body that is fixed to the world
         kinds = robot.tree.topology[:, TYPE]
         for i in np.flatnonzero((parents_of(robot.tree) == 0) & (kinds != BALL) & (kinds != BALL + 1)).tolist():
-            done.add((0, i))
+            excluded_pairs.add((0, i))
             spec.add_exclude(bodyname1="body:0", bodyname2=f"body:{i}")
     for pair in robot.collision_ignore | always_touching(robot):
         a, b = sorted({robot.frame(link)[0] for link in pair} | {-1})[-2:]
-        if a >= 0 and (a, b) not in done:
-            done.add((a, b))
+        if a >= 0 and (a, b) not in excluded_pairs:
+            excluded_pairs.add((a, b))
             spec.add_exclude(bodyname1=f"body:{a}", bodyname2=f"body:{b}")
 
 
@@ -312,6 +316,6 @@ def _add_grip_constraints(spec: Any, robot: Robot, patch: str) -> tuple[str, ...
     for name, kind in kinds.items():
         spec.add_equality(
             name=f"grasp:{patch}:{name}", type=kind, objtype=mujoco.mjtObj.mjOBJ_BODY, active=False,
-            name1=f"body:{robot.frame(patch)[0]}", name2="world", solref=SOLREF, solimp=STIFF,
+            name1=f"body:{robot.frame(patch)[0]}", name2="world", solref=SOLREF, solimp=SOLIMP_STIFF,
         )  # fmt: skip
     return tuple(f"grasp:{patch}:{name}" for name in kinds)

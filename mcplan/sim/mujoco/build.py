@@ -19,10 +19,10 @@ from mcplan.sim.mujoco.bodies import add_robot
 from mcplan.sim.mujoco.shapes import (
     OBJECT,
     OBJECT_SURFACE,
-    SLIDING,
     SOLIMP,
+    SOLIMP_STIFF,
     SOLREF,
-    STIFF,
+    SOLREF_SLIDING,
     WORLD,
     add_shape,
     contact_options,
@@ -35,8 +35,10 @@ OBSTACLE_FRICTION = 0.7
 """Friction coefficient of obstacles, for unplanned contacts."""
 
 MIN_MASS, MIN_INERTIA = 1e-12, 1e-13
-"""kg, kg m²: lower bounds for every moving body. They are negligible: a robot with twenty massless bodies between its
-links, accelerated at 1,000 rad/s², satisfies its equation of motion to 1e-8 N m."""
+"""Lower bounds of mass (kg) and inertia (kg m²) of every moving body.
+
+They are negligible: a robot with twenty massless bodies between its links, accelerated at 1,000 rad/s², satisfies its
+equation of motion to 1e-8 N m."""
 
 
 @dataclass
@@ -45,11 +47,11 @@ class BuiltModel:
 
     Attributes
     ----------
-    model : mujoco.MjModel.
-    spec : mujoco.MjSpec of the model.
-    link : per geom, index of the robot's link; links are followed by objects; -1 for the environment.
-    patch : per geom, name of the patch, or None.
-    grasps : by patch, ids of the weld and of the two pins that can hold it.
+    model : the compiled model (mujoco.MjModel).
+    spec : the specification that it was compiled from (mujoco.MjSpec).
+    link : for each geom, the index of its link or, counted after the links, of its object; -1: the environment.
+    patch : for each geom, the name of its patch, or None.
+    grasps : for each grip, the ids of its equality constraints: a weld and two pins.
     """
 
     model: Any
@@ -62,13 +64,15 @@ class BuiltModel:
 def build(
     robot: Robot, environment: Environment, q: np.ndarray | None = None, contacts: Sequence[Contact] = ()
 ) -> BuiltModel:
-    """Build the model.
-
-    ``q`` (7+n,) has the pose of a fixed base; None: the world origin. ``contacts`` that may slide get friction
-    parameters with which they do not hop.
+    """Build the MuJoCo model of a robot in its environment.
 
     The bodies are those of the robot's tree, with the same merged fixed and locked joints, and rotor inertias as
     armature. Contacts have no torsional friction (condim 3), so the recorded point forces are complete.
+
+    Parameters
+    ----------
+    q : (7+n,) configuration with the pose of a fixed base; None: the world origin.
+    contacts : planned contacts; they give friction, and sliding ones get friction parameters that prevent hopping.
 
     Raises
     ------
@@ -78,7 +82,7 @@ def build(
     spec = mujoco.MjSpec()
     spec.compiler.degree = False
     spec.compiler.autolimits = False
-    # MuJoCo rejects massless moving links, such as between the axes of a joint; these bounds are negligible
+    # MuJoCo rejects moving bodies without mass, such as those between the axes of a universal joint
     spec.compiler.boundmass, spec.compiler.boundinertia = MIN_MASS, MIN_INERTIA
     option = spec.option
     option.gravity = [0.0, 0.0, -GRAVITY]
@@ -95,18 +99,18 @@ def build(
     except ValueError as error:
         raise InputError(f"MuJoCo rejects robot {robot.name!r}: {error}") from error
     names = [model.geom(i).name for i in range(model.ngeom)]
-    order = {name: i for i, name in enumerate([*robot.link_names, *(thing.name for thing in environment.objects)])}
-    link = np.array([_link_of(name, robot, order) for name in names], int)
+    index_of = {name: i for i, name in enumerate([*robot.link_names, *(thing.name for thing in environment.objects)])}
+    link = np.array([_link_of(name, robot, index_of) for name in names], int)
     patch = [name.split(":")[1] if name.startswith("patch:") else None for name in names]
-    holds = {grip: tuple(model.equality(name).id for name in own) for grip, own in grasps.items()}
-    return BuiltModel(model, spec, link, patch, holds)
+    constraint_ids = {grip: tuple(model.equality(name).id for name in own) for grip, own in grasps.items()}
+    return BuiltModel(model, spec, link, patch, constraint_ids)
 
 
-def _link_of(name: str, robot: Robot, order: dict[str, int]) -> int:
+def _link_of(name: str, robot: Robot, index_of: dict[str, int]) -> int:
     kind, thing = name.split(":")[:2]
     if kind == "world":
         return -1
-    return order[robot.patches[thing].link if kind == "patch" else thing]
+    return index_of[robot.patches[thing].link if kind == "patch" else thing]
 
 
 def _add_environment(spec: Any, environment: Environment) -> None:
@@ -119,19 +123,19 @@ def _add_environment(spec: Any, environment: Environment) -> None:
         R = np.linalg.svd(z[None])[2][[1, 2, 0]].T
         R[:, 2] = z
         R[:, 1] = np.cross(z, R[:, 0])
-        # capsule: a box touches it in two points, which support a sole on a rung; a cylinder only in one
+        # capsule, not cylinder: a sole (box) touches a capsule in two points, which support it; a cylinder only in one
         shape = Capsule(bar.radius, max(bar.length - 2 * bar.radius, 1e-3))
         options = contact_options(WORLD, 0, bar.friction) | {"name": f"world:{bar.name}"}
         add_shape(spec, world, shape, R, bar.ends.mean(axis=0), **options)
     for obstacle in environment.obstacles:
         options = contact_options(WORLD, 0, OBSTACLE_FRICTION) | {"name": f"world:{obstacle.name}"}
         add_shape(spec, world, obstacle.shape, obstacle.R, obstacle.p, **options)
-    others = [geom.name for geom in world.geoms]
+    geom_names = [geom.name for geom in world.geoms]
     for thing in environment.objects:
         _add_object(spec, thing)
-        for other in others:
+        for other in geom_names:
             _allow_sliding(spec, f"object:{thing.name}", other, thing.friction)
-        others.append(f"object:{thing.name}")
+        geom_names.append(f"object:{thing.name}")
 
 
 def _add_slab(spec: Any, body: Any, surface: Surface, R: np.ndarray, p: np.ndarray, options: dict[str, Any]) -> None:
@@ -140,30 +144,30 @@ def _add_slab(spec: Any, body: Any, surface: Surface, R: np.ndarray, p: np.ndarr
 
 
 def _add_pairs(spec: Any, environment: Environment, contacts: Sequence[Contact]) -> None:
-    """Set the friction of planned contacts in place of that of their supports, and allow planned sliding."""
-    fixed = [support.name for support in environment.surfaces] + [bar.name for bar in environment.bars]
-    supports = {name: f"world:{name}" for name in fixed}
+    """Give pairs of geoms the friction of their planned contacts, and allow sliding where it is planned."""
+    fixed_supports = [support.name for support in environment.surfaces] + [bar.name for bar in environment.bars]
+    supports = {name: f"world:{name}" for name in fixed_supports}
     for thing in environment.objects:
         supports |= {surface.name: f"object:{thing.name}:{i}" for i, surface in enumerate(thing.surfaces)}
-    slide = {(contact.patch, contact.support) for contact in contacts if contact.options.get("slide")}
-    other = {(contact.patch, contact.support) for contact in contacts if "friction" in contact.options}
+    sliding = {(contact.patch, contact.support) for contact in contacts if contact.options.get("slide")}
+    with_friction = {(contact.patch, contact.support) for contact in contacts if "friction" in contact.options}
     for (patch, name), friction in pair_frictions(contacts).items():
-        own, support = f"patch:{patch}", supports.get(name)
-        if support is None or spec.geom(own) is None:
+        patch_geom, support = f"patch:{patch}", supports.get(name)
+        if support is None or spec.geom(patch_geom) is None:
             continue
-        if (patch, name) in slide:
-            _allow_sliding(spec, own, support, friction)
-        elif (patch, name) in other:
-            pair = spec.add_pair(geomname1=support, geomname2=own, condim=3)
+        if (patch, name) in sliding:
+            _allow_sliding(spec, patch_geom, support, friction)
+        elif (patch, name) in with_friction:
+            pair = spec.add_pair(geomname1=support, geomname2=patch_geom, condim=3)
             pair.friction = [friction, friction, 0.0, 0.0, 0.0]
             pair.solref, pair.solimp = SOLREF, SOLIMP
 
 
 def _allow_sliding(spec: Any, geom: str, other: str, friction: float) -> None:
-    """Set friction parameters with which an object or a patch slides on another geom without hopping (`SLIDING`)."""
+    """Set friction parameters with which a geom slides on another one without hopping (`SOLREF_SLIDING`)."""
     pair = spec.add_pair(geomname1=other, geomname2=geom, condim=3)
     pair.friction = [friction, friction, 0.0, 0.0, 0.0]
-    pair.solref, pair.solimp, pair.solreffriction = SOLREF, STIFF, SLIDING
+    pair.solref, pair.solimp, pair.solreffriction = SOLREF, SOLIMP_STIFF, SOLREF_SLIDING
 
 
 def _add_object(spec: Any, thing: FreeObject) -> None:
@@ -177,5 +181,5 @@ def _add_object(spec: Any, thing: FreeObject) -> None:
     add_shape(spec, body, shape, np.eye(3), p, **options)
     for i, surface in enumerate(thing.surfaces):
         options = contact_options(OBJECT_SURFACE, 0, surface.friction) | {"name": f"object:{thing.name}:{i}"}
-        place = thing.R.T @ (surface.p - thing.p)
-        _add_slab(spec, body, surface, thing.R.T @ surface.R, place, options)
+        position = thing.R.T @ (surface.p - thing.p)
+        _add_slab(spec, body, surface, thing.R.T @ surface.R, position, options)

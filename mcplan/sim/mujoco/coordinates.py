@@ -11,7 +11,9 @@ from mcplan.sim.mujoco.bodies import Ball, balls_of, joint_names
 
 
 class Coordinates:
-    """The map ``q_all = G q + c`` of a robot's coordinates to those of all of its joints in MuJoCo.
+    """Conversion between a robot's coordinates and those of MuJoCo, where mimic joints have coordinates too.
+
+    The positions of all joints are ``q_all = G q + c``; ``G``, ``c`` have the multipliers and offsets of mimic joints.
 
     A mimic joint follows its master by an equality constraint, which is slightly violated within a step. After the step
     the velocities are projected onto ``G``, with the momentum along ``G`` conserved:
@@ -23,10 +25,10 @@ class Coordinates:
     Attributes
     ----------
     qpos_index, qvel_index : (7+n,), (6+n,) indices of the robot's coordinates in ``qpos`` and ``qvel``, the base first;
-        a robot with a fixed base has only its joints there. Ball joints have other coordinates in MuJoCo; ``put``,
+        for a fixed base (n,), only its joints. Ball joints have other coordinates in MuJoCo; ``put``,
         ``state``, ``forces`` and ``moments`` convert them.
-    balls : ball joints, each with its rows in ``qvel_index``.
-    first : first velocity of the robot that is in ``qvel_index``: 6 with a fixed base, else 0.
+    balls : ball joints, each with the slice of its entries in ``qvel_index``.
+    first : index of the first of the robot's velocities that MuJoCo has: 6 with a fixed base, else 0.
     """
 
     def __init__(self, robot: Robot, model: Any):
@@ -36,8 +38,8 @@ class Coordinates:
         self.qpos_index = np.array([b.qposadr[0] + k for b in base for k in range(7)] + qpos, int)
         self.qvel_index = np.array([b.dofadr[0] + k for b in base for k in range(6)] + qvel, int)
         self.first = 6 if robot.fixed else 0
-        joints = len(self.qvel_index) - len(qvel)
-        self.balls = [(ball, slice(joints + ball.joints.start, joints + ball.joints.stop)) for ball in balls]
+        first_joint = len(self.qvel_index) - len(qvel)
+        self.balls = [(ball, slice(first_joint + ball.joints.start, first_joint + ball.joints.stop)) for ball in balls]
         self._model, self._n = model, robot.n
         names = joint_names(robot)
         mimics = [i for i, name in names.items() if name not in robot.joint_names]
@@ -45,12 +47,15 @@ class Coordinates:
         self._mimic_qpos = np.array([joint.qposadr[0] for joint in joints_of_mimics], int)
         self._mimic_qvel = np.array([joint.dofadr[0] for joint in joints_of_mimics], int)
         masters = robot.tree.topology[mimics, V].astype(int) if mimics else np.zeros(0, int)
-        self._master_v, self._master_q = masters - self.first, masters + 1 - (7 if robot.fixed else 0)
+        self._master_v, self._master_q = (
+            masters - self.first,
+            masters + 1 - (7 if robot.fixed else 0),
+        )
         self._multiplier = robot.tree.joint[mimics, MULTIPLIER] if mimics else np.zeros(0)
         self._offset = robot.tree.joint[mimics, OFFSET] if mimics else np.zeros(0)
 
     def put(self, data: Any, q: np.ndarray, v: np.ndarray) -> None:
-        """Set the state: q (7+n,) and v (6+n,), base angular velocity in body axes; with a fixed base (n,)."""
+        """Set the state q (7+n,), v (6+n,), the base's angular velocity in body axes; for a fixed base (n,), (n,)."""
         data.qpos[self.qpos_index], data.qvel[self.qvel_index] = q, v
         for ball, _ in self.balls:
             ball.put(data, q[len(q) - self._n :][ball.joints], v[len(v) - self._n :][ball.joints])
@@ -65,11 +70,11 @@ class Coordinates:
         """Return q and v in the convention of ``put``."""
         q, v = data.qpos[self.qpos_index], data.qvel[self.qvel_index]
         for ball, _ in self.balls:
-            q[len(q) - self._n :][ball.joints], v[len(v) - self._n :][ball.joints] = ball.phi, ball.speed
+            q[len(q) - self._n :][ball.joints], v[len(v) - self._n :][ball.joints] = ball.phi, ball.phi_rate
         return q, v
 
     def moments(self, force: np.ndarray) -> np.ndarray:
-        """Convert generalised forces (6+n,), with a fixed base (n,), to MuJoCo: ball joints have moments."""
+        """Convert generalised forces (6+n,), for a fixed base (n,), to MuJoCo's, where ball joints have moments."""
         if not self.balls:
             return force
         force = np.array(force)
@@ -78,13 +83,13 @@ class Coordinates:
         return force
 
     def forces(self, moments: np.ndarray) -> np.ndarray:
-        """Convert generalised forces from MuJoCo: the inverse of ``moments``."""
+        """Convert MuJoCo's generalised forces to the robot's, in place: the inverse of ``moments``."""
         for ball, rows in self.balls:
             moments[rows] = ball.E.T @ moments[rows]
         return moments
 
     def reduced(self, force: np.ndarray) -> np.ndarray:
-        """Project a force on all of MuJoCo's coordinates onto those of the robot: ``G' f`` (6+n,)."""
+        """Return the generalised force (6+n,) ``G' f`` of a force ``f`` on all of MuJoCo's velocities."""
         projected = force[self.qvel_index]
         np.add.at(projected, self._master_v, self._multiplier * force[self._mimic_qvel])
         return self.forces(projected)
@@ -112,12 +117,15 @@ class Coordinates:
 
 
 def _joint_indices(robot: Robot, model: Any, balls: list[Ball]) -> tuple[list[int], list[int]]:
-    """Return the indices of the joint coordinates in ``qpos`` and ``qvel``; the three of a ball share its index."""
-    of_balls = {ball.joints.start + k: (ball, k) for ball in balls for k in range(3)}
+    """Return the indices of the joint coordinates in ``qpos`` and ``qvel``.
+
+    The three coordinates of a ball joint get the first three indices of its quaternion and of its angular velocity.
+    """
+    ball_coordinates = {ball.joints.start + k: (ball, k) for ball in balls for k in range(3)}
     qpos, qvel = [], []
     for column, name in enumerate(robot.joint_names):
-        if column in of_balls:
-            ball, k = of_balls[column]
+        if column in ball_coordinates:
+            ball, k = ball_coordinates[column]
             qpos.append(ball.qpos_index.start + k)
             qvel.append(ball.qvel_index.start + k)
         else:

@@ -1,4 +1,4 @@
-"""Export of a run as a MuJoCo scene with keyframes: one MJCF file, as for ``mujoco.MjModel.from_xml_path``."""
+"""Export of a run as a MuJoCo scene with keyframes: one MJCF file for ``mujoco.MjModel.from_xml_path``."""
 
 import re
 from pathlib import Path
@@ -13,8 +13,8 @@ from mcplan.sim.mujoco.physics import MujocoPhysics
 from mcplan.textbook.coordinates.maximal import Maximal
 from mcplan.util.files import write_text
 
-RATE = 20.0
-"""Keyframes per second."""
+DEFAULT_RATE = 20.0
+"""Default number of keyframes per second."""
 
 WORLD = "world"
 """Name of MuJoCo's root body."""
@@ -36,7 +36,7 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
     physics = MujocoPhysics(robot, environment, run.q[0])
     model, data = physics.model, physics.data
     motors = [model.actuator(f"motor:{name}").id for name in robot.joint_names]
-    for k in run.every(RATE if rate is None else rate):
+    for k in run.every(DEFAULT_RATE if rate is None else rate):
         physics.reset(run.q[k], run.v[k])
         if run.object_q is not None and run.object_v is not None:
             for name, q, v in zip(run.record.objects, run.object_q[k], run.object_v[k], strict=True):
@@ -52,8 +52,8 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
 
 
 def _with_names_of(robot: Robot, xml: str) -> str:
-    """Rename bodies to their links, joints and motors to the robot's joints."""
-    # the name of MuJoCo's root body is taken
+    """Rename the bodies in an MJCF text to their links, and its joints and motors to the robot's joints."""
+    # a link cannot be called "world" in MuJoCo: its root body has this name
     names = enumerate(Maximal(robot).bodies)
     links = [f"body:{i}" if name == WORLD else escape(name, {'"': "&quot;"}) for i, name in names]
     xml = re.sub(r'"body:(\d+)"', lambda found: f'"{links[int(found[1])]}"', xml)
@@ -63,7 +63,7 @@ def _with_names_of(robot: Robot, xml: str) -> str:
 def _place(joint, data, q: np.ndarray, v: np.ndarray) -> None:
     """Set the state of a free joint; MuJoCo's angular velocity is in body axes, ``R' w``."""
     w, u = q[3], q[4:7]
-    turn = 2.0 * np.cross(u, np.cross(u, v[3:]) - w * v[3:])
+    rotation_term = 2.0 * np.cross(u, np.cross(u, v[3:]) - w * v[3:])
     joint_q, joint_v = int(joint.qposadr[0]), int(joint.dofadr[0])
     data.qpos[joint_q : joint_q + 7] = q
-    data.qvel[joint_v : joint_v + 6] = [*v[:3], *(v[3:] + turn)]
+    data.qvel[joint_v : joint_v + 6] = [*v[:3], *(v[3:] + rotation_term)]

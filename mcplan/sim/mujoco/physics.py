@@ -20,12 +20,15 @@ from mcplan.sim.mujoco.touch import ContactReader
 from mcplan.sim.physics import Action, StepOutcome, action_of
 from mcplan.util.text import summary
 
-LIMIT = int(mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT)
-FRICTION = int(mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF)
+LIMIT_ROW = int(mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT)
+FRICTION_ROW = int(mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF)
+"""Types of constraint rows in MuJoCo: joint limits, and joint friction."""
 
 
 class MujocoPhysics:
     """Robot in MuJoCo, driven by joint torques only.
+
+    A step from (q, v) to (q+, v+) satisfies
 
         M (v+ - v) / dt + h = S' tau + sum J' w + tau_ext,   q+ = integrate(q, v+, dt)
 
@@ -39,10 +42,10 @@ class MujocoPhysics:
 
     Parameters
     ----------
-    robot, environment : the robot and its surroundings.
-    q, v : (7+n,), (6+n,) initial state; v None is rest.
-    patches : names; contact points refer to patches by their index here.
-    contacts : grasps with free directions.
+    robot, environment : the robot, and its environment with free objects.
+    q, v : (7+n,), (6+n,) initial state; v None: at rest.
+    patches : names of the recorded patches, in the order of the record.
+    contacts : planned contacts; they give friction, sliding, and limits and free directions of grasps.
 
     Attributes
     ----------
@@ -65,22 +68,22 @@ class MujocoPhysics:
     ):
         if robot.fixed and MOUNT not in patches:
             patches = (MOUNT, *patches)
-        self.robot, built = robot, build(robot, environment, q, contacts)
-        self.model, self.data = built.model, mujoco.MjData(built.model)
+        self.robot, built_model = robot, build(robot, environment, q, contacts)
+        self.model, self.data = built_model.model, mujoco.MjData(built_model.model)
         self._coordinates = Coordinates(robot, self.model)
         self._qvel_index = self._coordinates.qvel_index
-        self._first, self._base_pose = self._coordinates.first, np.array(q[:7], float)
+        self._first_velocity, self._base_pose = self._coordinates.first, np.array(q[:7], float)
         self._motor = np.array([self.model.actuator(f"motor:{name}").id for name in robot.joint_names], int)
         damping = self.model.dof_damping
         self._damping = (damping if damping.ndim == 1 else damping[:, 0])[self._qvel_index]
-        bodies = [self.model.joint(f"object:{thing.name}") for thing in environment.objects]
-        self._object_qpos = np.array([each.qposadr[0] + np.arange(7) for each in bodies], int).reshape(-1, 7)
-        self._object_qvel = np.array([each.dofadr[0] + np.arange(6) for each in bodies], int).reshape(-1, 6)
-        self._touch = ContactReader(robot, built, self._coordinates, patches)
+        object_joints = [self.model.joint(f"object:{thing.name}") for thing in environment.objects]
+        self._object_qpos = np.array([joint.qposadr[0] + np.arange(7) for joint in object_joints], int).reshape(-1, 7)
+        self._object_qvel = np.array([joint.dofadr[0] + np.arange(6) for joint in object_joints], int).reshape(-1, 6)
+        self._contact_reader = ContactReader(robot, built_model, self._coordinates, patches)
         grips = [contact for contact in contacts if contact.patch != MOUNT]
         if robot.fixed and any(contact.kind == "grasp" for contact in grips):
             raise InputError(f"physics mujoco: {robot.name} has a fixed base and grasps; use the physics contact")
-        self._grips = Grips(robot, environment, built, grips)
+        self._grips = Grips(robot, environment, built_model, grips)
         self.reset(q, v)
 
     @classmethod
@@ -90,13 +93,13 @@ class MujocoPhysics:
         return cls(robot, world.environment, world.q, patches=world.patches, contacts=world.contacts)
 
     def reset(self, q: np.ndarray, v: np.ndarray | None = None) -> None:
-        """Set the state of the robot; objects return to their initial poses."""
+        """Set the state (7+n,), (6+n,) of the robot; objects return to their initial poses. ``v`` None: at rest."""
         mujoco.mj_resetData(self.model, self.data)
         self._grips.reset()
         v = np.zeros(self.robot.nv) if v is None else v
-        R, first = _rotation(q[3:7]), self._first
-        turned = np.concatenate([v[:3], R.T @ v[3:6], v[6:]])
-        self._coordinates.put(self.data, q[7:] if first else q, turned[first:])
+        R, first_velocity = _rotation(q[3:7]), self._first_velocity
+        mujoco_v = np.concatenate([v[:3], R.T @ v[3:6], v[6:]])
+        self._coordinates.put(self.data, q[7:] if first_velocity else q, mujoco_v[first_velocity:])
         self.q, self.v = np.array(q, float), np.array(v, float)
 
     @property
@@ -120,54 +123,57 @@ class MujocoPhysics:
         action = action_of(action, self.robot.n)
         data, q, v = self.data, self.q, self.v
         self._grips.follow(data, self.q, action.active)
-        self._push(action.external)
+        self._apply_external(action.external)
         qpos, qvel = data.qpos.copy(), data.qvel[self._qvel_index]
         self.advance(action.tau, dt)
         rate_change = (data.qvel[self._qvel_index] - qvel) / dt
         self._coordinates.settle(data, qpos, dt)
         self.read_state()
         # contacts, forces and poses in MuJoCo's data are those at the beginning of the step
-        forces = self._touch.read(data, action.active)
-        held = self._grips.wrenches(data, self._touch)
-        points = self._touch.with_grips(data, forces.points, held)
-        wrenches = held | forces.wrenches
-        R = self._touch.base_rotation(data)
+        forces = self._contact_reader.read(data, action.active)
+        grip_wrenches = self._grips.wrenches(data, self._contact_reader)
+        points = self._contact_reader.with_grips(data, forces.points, grip_wrenches)
+        wrenches = grip_wrenches | forces.wrenches
+        R = self._contact_reader.base_rotation(data)
         tau_ext = forces.other + self._joint_forces(R, dt, rate_change)
         tau_ext[6:] += self._within_limits(action.tau) - action.tau
         if action.external is not None:
             tau_ext += action.external
         if self.robot.fixed:
             base_wrench = {MOUNT: self._base_wrench(q, v, (self.v - v) / dt, wrenches, tau_ext)}
-            wrenches, points = wrenches | base_wrench, self._touch.with_grips(data, points, base_wrench)
-        touching = [patch for patch in self._touch.patches if patch in action.active or patch in wrenches]
+            wrenches, points = wrenches | base_wrench, self._contact_reader.with_grips(data, points, base_wrench)
+        touching = [patch for patch in self._contact_reader.patches if patch in action.active or patch in wrenches]
         return StepOutcome((self.v - v) / dt, tau_ext, wrenches, points, tuple(touching))
 
     def advance(self, tau: np.ndarray, dt: float) -> None:
-        """Make one MuJoCo step; ``read_state`` updates ``q`` and ``v``."""
+        """Make one MuJoCo step of dt (s) under joint torques (n,); ``read_state`` then updates ``q`` and ``v``."""
         self.model.opt.timestep = dt
         self.data.ctrl[self._motor] = self.controls(tau)
         mujoco.mj_step(self.model, self.data)
 
     def controls(self, tau: np.ndarray) -> np.ndarray:
-        """Return the motor controls for joint torques (n,); with ball joints, torques are clipped first."""
+        """Return MuJoCo's motor controls (n,) for joint torques (n,).
+
+        Motors of ball joints have no limits in MuJoCo, so with ball joints the torques are clipped here.
+        """
         if not self._coordinates.balls:
             return tau
-        whole = np.concatenate([np.zeros(6 - self._first), self._within_limits(tau)])
-        return self._coordinates.moments(whole)[6 - self._first :]
+        generalised = np.concatenate([np.zeros(6 - self._first_velocity), self._within_limits(tau)])
+        return self._coordinates.moments(generalised)[6 - self._first_velocity :]
 
     def _within_limits(self, tau: np.ndarray) -> np.ndarray:
         """Return torques (n,) clipped to the motor limits, N m."""
         limit = self.robot.limits.torque
         return np.clip(tau, -limit, limit)
 
-    def _push(self, external: np.ndarray | None) -> None:
+    def _apply_external(self, external: np.ndarray | None) -> None:
         """Apply an external generalised force (6+n,), given in world axes."""
         force = np.zeros(self.robot.nv) if external is None else np.array(external)
         force[3:6] = _rotation(self.q[3:7]).T @ force[3:6]
-        self.data.qfrc_applied[self._qvel_index] = self._coordinates.moments(force[self._first :])
+        self.data.qfrc_applied[self._qvel_index] = self._coordinates.moments(force[self._first_velocity :])
 
     def read_state(self) -> None:
-        """Update ``q`` and ``v`` from MuJoCo."""
+        """Update ``q`` and ``v`` from MuJoCo's data."""
         self.q, self.v = self._coordinates.state(self.data)
         if self.robot.fixed:
             self.q, self.v = np.concatenate([self._base_pose, self.q]), np.concatenate([np.zeros(6), self.v])
@@ -178,7 +184,7 @@ class MujocoPhysics:
         """Return the generalised force of joint limits, joint friction and damping, world axes."""
         data = self.data
         kind = data.efc_type
-        (rows,) = np.nonzero((kind == LIMIT) | (kind == FRICTION))
+        (rows,) = np.nonzero((kind == LIMIT_ROW) | (kind == FRICTION_ROW))
         force = data.qfrc_passive[self._qvel_index]
         if len(rows):
             force += (data.efc_force[rows] @ data.efc_J.reshape(len(kind), self.model.nv)[rows])[self._qvel_index]
@@ -190,12 +196,15 @@ class MujocoPhysics:
         return force
 
     def _base_wrench(
-        self, q: np.ndarray, v: np.ndarray, vd: np.ndarray, wrenches: Mapping[str, np.ndarray], other: np.ndarray
+        self, q: np.ndarray, v: np.ndarray, vd: np.ndarray, wrenches: Mapping[str, np.ndarray], other_forces: np.ndarray
     ) -> np.ndarray:
-        """Return the wrench (6,) of the world on a fixed base: the residual of its rows of the equation of motion."""
-        base_wrench = (self.robot.inverse_dynamics(q, v, vd) - other)[:6]
+        """Return the wrench (6,) of the world on a fixed base: the residual of the base rows of the equation of motion.
+
+        ``wrenches`` are those on the patches, ``other_forces`` (6+n,) all other generalised forces.
+        """
+        base_wrench = (self.robot.inverse_dynamics(q, v, vd) - other_forces)[:6]
         for patch, wrench in wrenches.items():
-            arm = self._touch.pose(self.data, patch)[1] - q[:3]
+            arm = self._contact_reader.pose(self.data, patch)[1] - q[:3]
             base_wrench -= np.concatenate([wrench[:3], wrench[3:] + cross(arm, wrench[:3])])
         return base_wrench
 

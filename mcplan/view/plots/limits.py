@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from mcplan.record.records import FORCES, recorded_units
+from mcplan.record.records import EFFORT_UNITS, recorded_units
 from mcplan.record.run import Run
 from mcplan.util.text import escape_mathtext
 from mcplan.view.plots.bands import beside, draw_bands, kinds_below, time_axes
@@ -95,7 +95,7 @@ def _share(values: np.ndarray, limit: np.ndarray) -> np.ndarray:
 
 def plot_torques(run: Run, joints_shown: int = 6) -> Figure:
     """Plot torque / limit over time for the joints closest to their limit, and the maximum over all joints."""
-    units = [FORCES[unit] for unit in recorded_units(run.record.robot)]
+    units = [EFFORT_UNITS[unit] for unit in recorded_units(run.record.robot)]
     return _plot_share(run, run.tau, "torque", units, joints_shown)
 
 

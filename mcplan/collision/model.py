@@ -258,9 +258,9 @@ class CollisionModel:
         """
         touching = self.pairs_of(contacts)
         found, distance, rows = self.near_pairs(q, margin, objects)
-        least = np.array([-ALLOWED_PENETRATION if p in touching else clearance for p in found])
+        min_distance = np.array([-ALLOWED_PENETRATION if p in touching else clearance for p in found])
         pairs = tuple(self._touching[p] if p in touching else self.pairs[p] for p in found)
-        return ConstraintRows(distance - least, rows, pairs)
+        return ConstraintRows(distance - min_distance, rows, pairs)
 
     def near_pairs(self, q, margin: float, objects: Mapping | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs nearer than ``margin`` (m): indices (k,), distances (k,), and their Jacobians (k, nv)."""

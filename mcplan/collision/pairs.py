@@ -50,14 +50,14 @@ def _always_touching(key: _ByIdentity) -> frozenset[frozenset[str]]:
     names = [frozenset((links[i], links[j])) for i, j in pairs]
     touching = set(names)
     shapes, space = pack(solids, bodies), new_scratch(robot, len(solids), len(pairs))
-    margins, found, values = np.zeros(len(pairs)), np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
+    margins, indices, values = np.zeros(len(pairs)), np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
     random = np.random.default_rng(0)
     for _ in range(SAMPLES):
         if not touching:
             break
         q = robot.random_configuration(random)
-        count = fill_distances(robot.tree, shapes, read_only(pairs), margins, q, space, found, values)
-        touching &= {names[p] for p in found[:count]}
+        count = fill_distances(robot.tree, shapes, read_only(pairs), margins, q, space, indices, values)
+        touching &= {names[p] for p in indices[:count]}
     return frozenset(touching)
 
 
@@ -96,12 +96,12 @@ def _protruding_patches(key: _ByIdentity) -> frozenset[str]:
     pairs = [(i, j) for j in point_shapes for i in range(len(links)) if bodies[i] == bodies[j]]
     if not pairs:
         return frozenset()
-    found, values = np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
+    indices, values = np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
     space, margins = new_scratch(robot, len(solids), len(pairs)), np.full(len(pairs), PROTRUSION_M - POINT_RADIUS_M)
     count = fill_distances(
-        robot.tree, pack(solids, bodies), read_only(np.array(pairs)), margins, robot.neutral(), space, found, values
+        robot.tree, pack(solids, bodies), read_only(np.array(pairs)), margins, robot.neutral(), space, indices, values
     )
-    flush_patches = {points_of_patches[pairs[p][1] - len(links)][0] for p in found[:count]}
+    flush_patches = {points_of_patches[pairs[p][1] - len(links)][0] for p in indices[:count]}
     return frozenset(name for name, _, _ in points_of_patches) - flush_patches
 
 

@@ -374,8 +374,8 @@ class Environment:
 
     def __repr__(self) -> str:
         names = [thing.name for thing in self.things]
-        shown = ", ".join(names[:6]) + (f", ... ({len(names)} in all)" if len(names) > 6 else "")
-        return f"Environment({shown or 'nothing'})"
+        shown_names = ", ".join(names[:6]) + (f", ... ({len(names)} in all)" if len(names) > 6 else "")
+        return f"Environment({shown_names or 'nothing'})"
 
     def _repr_html_(self) -> str:
         """Return a table of surfaces, bars, obstacles and objects for notebooks."""

@@ -63,12 +63,12 @@ class ComPolyhedron:
         if (b[norms < 1e-9] < 0.0).any():
             return polygon_region(np.zeros((0, 2)), True)
         is_sloped = norms >= 1e-9
-        A, b, cut = A[is_sloped] / norms[is_sloped, None], b[is_sloped] / norms[is_sloped], self.cut[is_sloped]
+        A, b, is_cut = A[is_sloped] / norms[is_sloped, None], b[is_sloped] / norms[is_sloped], self.cut[is_sloped]
         # clip a square that contains the section: prisms of opposite accelerations lean in opposite directions, so that
         # their intersection stays within CLIP_M
         square = self.reference[:2] + 2.0 * CLIP_M * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
         corners = np.asarray(clip(square, A, b)).reshape(-1, 2)
-        return polygon_region(corners, not bool((corners @ A[cut].T > b[cut] - 1e-6).any()))
+        return polygon_region(corners, not bool((corners @ A[is_cut].T > b[is_cut] - 1e-6).any()))
 
     def vertices(self, low: float, high: float) -> np.ndarray:
         """Return the corners (j, 3) of the part between two heights (m); none if it is empty or flat."""
@@ -119,7 +119,7 @@ def com_polyhedron(
     rows = moments_about(forces.map, reference) / forces.unit
     torque_rows = None if limited is None else TorqueRows.at(limited[0], limited[1], forces, limited[2])
     angles = 2.0 * np.pi * np.arange(DIRECTIONS if acceleration > 0.0 else 1) / DIRECTIONS
-    A, b, cut = [], [], []
+    A, b, is_cut = [], [], []
     for angle in angles:
         d = acceleration / GRAVITY * np.array([np.cos(angle), np.sin(angle)])
         # resultant (d, 1) through reference + (u, 0): its moment about the reference is (u, 0) x (d, 1)
@@ -134,8 +134,8 @@ def com_polyhedron(
         norms = np.linalg.norm(normals, axis=1)
         A.append(normals / norms[:, None])
         b.append((polygon.b + polygon.A @ (reference[:2] - reference[2] * d)) / norms)
-        cut.append(_cut_faces(polygon))
-    return ComPolyhedron(np.vstack(A), np.concatenate(b), acceleration, reference, np.concatenate(cut))
+        is_cut.append(_cut_faces(polygon))
+    return ComPolyhedron(np.vstack(A), np.concatenate(b), acceleration, reference, np.concatenate(is_cut))
 
 
 def _cut_faces(polygon: SupportRegion) -> np.ndarray:

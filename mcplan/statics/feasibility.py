@@ -138,10 +138,10 @@ def shortfall(
     region = support_region(contacts, robot.mass, faces)
     nearest_point = None if region.empty else nearest(com[:2], region.A, region.b)
     if nearest_point is not None:
-        outside = com[:2] - nearest_point
-        distance = float(np.linalg.norm(outside))
+        offset = com[:2] - nearest_point
+        distance = float(np.linalg.norm(offset))
         text = f"the centre of mass is {distance:.3f} m outside the region that {names} support, " + (
-            f"by ({outside[0]:+.3f}, {outside[1]:+.3f}) m"
+            f"by ({offset[0]:+.3f}, {offset[1]:+.3f}) m"
         )
         return Shortfall("com", names, distance, text)
     return _limit_shortfall(robot.mass, com, contacts, names, faces)

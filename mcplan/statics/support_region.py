@@ -243,12 +243,15 @@ def project(
 ) -> np.ndarray:
     """Return the vertices (k, 2), counter-clockwise, of the polygon of ``u`` with admissible forces.
 
-        rows f + columns (u + reach) = rhs,   -reach <= u <= reach
+        rows f + columns u' = rhs,   u' = u + bound,   -bound <= u <= bound
 
     Parameters
     ----------
+    forces : the unknown forces f (size,).
     rows, columns, rhs : (6, size), (6, 2), (6,), scaled to the order of one.
-    limited : torque limits as additional constraints.
+    bound : half-width of the square to which the polygon is clipped, in the unit of u.
+    exact, tolerance : see `support_region`; the tolerance in the unit of u.
+    torque_rows : torque limits as additional constraints.
     """
     upper, slack = np.full(2, 2.0 * bound), np.full(len(rhs), -1)
     if torque_rows is not None:

@@ -80,13 +80,16 @@ class PathDynamics:
             [self.speed, np.einsum("ij,ij->i", velocity, curvature) / np.maximum(self.speed, TINY)]
         )
         steps = np.linalg.norm(np.diff([segment.com[0], *position, segment.com[-1]], axis=0), axis=1)
-        gone, left = np.cumsum(steps[:-1]), np.cumsum(steps[:0:-1])[::-1]
-        ends = (gone + (0.0 if segment.begin is None else np.inf), left + (0.0 if segment.finish is None else np.inf))
+        travelled, remaining = np.cumsum(steps[:-1]), np.cumsum(steps[:0:-1])[::-1]
+        ends = (
+            travelled + (0.0 if segment.begin is None else np.inf),
+            remaining + (0.0 if segment.finish is None else np.inf),
+        )
         self.from_end = np.maximum(np.minimum(*ends), MIN_TRAVEL_M)
         self.passes = segment.passes
         self.hold, self.of_u, self.of_x = (np.empty_like(self.v) for _ in range(3))
-        still, work = np.zeros(robot.nv), workspace(robot.tree)
-        core.path_forces(robot.tree, self.q, self.v, self.vd, still, work, self.hold, self.of_u, self.of_x)
+        zero_rates, work = np.zeros(robot.nv), workspace(robot.tree)
+        core.path_forces(robot.tree, self.q, self.v, self.vd, zero_rates, work, self.hold, self.of_u, self.of_x)
         self.jacobians = {contact.patch: self._contact_jacobians(robot, contact) for contact in self.contacts}
         self.s, self.joints, self.closing = s, np.abs(self.v[:, 6:]), np.zeros((len(s), 0))
         self.third, self.torque_change = np.full(len(s), TINY), np.full(len(s), TINY)

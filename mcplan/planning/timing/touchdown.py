@@ -81,7 +81,7 @@ def touchdown_speed(
     speed : upper bound of the result (m/s).
     reserve : share of the reserve that the motion keeps (see ``kept`` of `mcplan.motion.time_parameterization`).
     """
-    closed_rows = [_contact_rows(robot, q, other) for other in closed]
+    closed_rows = [_contact_rows(robot, q, closed_contact) for closed_contact in closed]
     patch = robot.frame_jacobian(q, contact.patch)
     speed = min(speed, _joint_limited_speed(robot, closed_rows, patch, contact, pace))
     rows = np.vstack([*closed_rows, patch])
@@ -111,11 +111,11 @@ def touchdown_speed(
             else speed
         )
     first, share = 0, MIN_GRIP_IMPACT_SHARE + reserve * (GRIP_IMPACT_SHARE - MIN_GRIP_IMPACT_SHARE)
-    for other, J in zip(closed, closed_rows, strict=True):
-        impulse = other.selection.T @ P[first : first + len(J)]
+    for closed_contact, J in zip(closed, closed_rows, strict=True):
+        impulse = closed_contact.selection.T @ P[first : first + len(J)]
         first += len(J)
-        if other in grips:
-            for load, limit in ((impulse[:3], other.max_force), (impulse[3:], other.max_moment)):
+        if closed_contact in grips:
+            for load, limit in ((impulse[:3], closed_contact.max_force), (impulse[3:], closed_contact.max_moment)):
                 size = float(np.linalg.norm(load))
                 if np.isfinite(limit) and size > 0.0:
                     speed = min(speed, share * limit * IMPACT_TIME_S / size)

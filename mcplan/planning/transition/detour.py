@@ -140,7 +140,7 @@ class Detour:
 
     def _find_path(self) -> list[np.ndarray] | None:
         """Return the postures of a path from q0 to q1, or None."""
-        tree, other = _Tree(self.q0), _Tree(self.q1)
+        tree, other_tree = _Tree(self.q0), _Tree(self.q1)
         i, reached = self._extend(tree, 0, self.q1)
         if reached:
             return [*tree.path(i), self.q1]
@@ -149,11 +149,11 @@ class Detour:
             count, target = tree.count, self._sample()
             i, _ = self._extend(tree, self._nearest(tree, target), target, STEPS_PER_SAMPLE)
             if tree.count > count:
-                j, reached = self._extend(other, self._nearest(other, tree.q[i]), tree.q[i])
+                j, reached = self._extend(other_tree, self._nearest(other_tree, tree.q[i]), tree.q[i])
                 if reached:
-                    path = [*tree.path(i), *reversed(other.path(j))]
+                    path = [*tree.path(i), *reversed(other_tree.path(j))]
                     return path if forward else path[::-1]
-            tree, other, forward = other, tree, not forward
+            tree, other_tree, forward = other_tree, tree, not forward
         return None
 
     def _extend(self, tree: "_Tree", i: int, target: np.ndarray, max_steps: int = MAX_STEPS) -> tuple[int, bool]:
@@ -202,12 +202,12 @@ class Detour:
         linear = np.ascontiguousarray(np.column_stack([J, self._clearances(q)[pairs] - distance]))
         search, hint = self.finder.search, np.zeros(4)
         task = search.task(self._contact_rows, goal, self._support, hint, linear, q)
-        found = search.run(task, q, 4, 1e-5, 1e-4, trust=STEP_LENGTH)
-        if found.missed[: len(found.missed) - len(linear)].max(initial=0.0) > CONTACT_TOLERANCE_M:
+        solution = search.run(task, q, 4, 1e-5, 1e-4, trust=STEP_LENGTH)
+        if solution.missed[: len(solution.missed) - len(linear)].max(initial=0.0) > CONTACT_TOLERANCE_M:
             return None
         return (
-            found.q
-            if self._is_collision_free(found.q) and self._is_collision_free(self._interpolate(q, found.q, 0.5))
+            solution.q
+            if self._is_collision_free(solution.q) and self._is_collision_free(self._interpolate(q, solution.q, 0.5))
             else None
         )
 

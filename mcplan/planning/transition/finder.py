@@ -122,7 +122,7 @@ class TransitionFinder:
         added : the new contact; then those that the limb makes next, with their patches in place at q, too.
         min_extra_lift : lift height beyond the clearance (m) below which `probe` found only collisions.
         """
-        contact, *following = added
+        contact, *later_contacts = added
         touching = (*departure.resting.values(), *added)
         duration = self.durations.straight(departure.q, q, departure.closed)
         if contact.patch in departure.resting:
@@ -135,7 +135,10 @@ class TransitionFinder:
         if motion.knots.unsmoothed <= LOST_DEFICIT_M:
             # knee and toe of a shank come down together, otherwise the foot would block the knee. The knots follow the
             # path of the knee, and the toes follow the knots, since the shank cannot follow two paths
-            courses += [SwingSpec(other.patch, "body", ZERO, ZERO, False, other, True) for other in following]
+            courses += [
+                SwingSpec(later_contact.patch, "body", ZERO, ZERO, False, later_contact, True)
+                for later_contact in later_contacts
+            ]
         return self._segment(departure, q, motion, tuple(courses), touching)
 
     def probe(self, departure: Departure, q: np.ndarray, added: Sequence[Contact]) -> Knots:
@@ -319,9 +322,9 @@ class TransitionFinder:
             paths = make_paths(PostureSpline.to_rest(departure.q, q, duration))
             motion = self.motions.find(departure, q, duration, touching, paths)
             if paths and motion.missed > GOOD_DEFICIT_M:
-                free = self.motions.find(departure, q, duration, touching, {})
-                if free.missed < motion.missed:
-                    motion = free
+                free_motion = self.motions.find(departure, q, duration, touching, {})
+                if free_motion.missed < motion.missed:
+                    motion = free_motion
             if motion.stretch <= STRETCH_TOLERANCE:
                 return motion
             duration *= motion.stretch
@@ -337,16 +340,27 @@ class TransitionFinder:
         objects: ObjectPoses | None = None,
     ) -> Segment:
         """Return the segment of a motion, with the closest approach of bodies at its knots."""
-        knots, near = motion.knots, ClosestApproach(None, ())
+        knots, closest_approach = motion.knots, ClosestApproach(None, ())
         for k, q in enumerate(knots.q):
             object_poses = objects and objects(k / (len(knots.q) - 1))
             closest = self.collisions.smallest(q, (), (*departure.closed, *touching), object_poses)
-            if closest is not None and (near.distance is None or closest.distance < near.distance):
-                near = ClosestApproach(float(closest.distance), (closest.pair.a, closest.pair.b))
+            if closest is not None and (
+                closest_approach.distance is None or closest.distance < closest_approach.distance
+            ):
+                closest_approach = ClosestApproach(float(closest.distance), (closest.pair.a, closest.pair.b))
         com = self.robot.com(knots.q)
         knots.q[[0, -1]] = departure.q, end
         return Segment(
-            departure.closed, motion.times, knots.q, com, courses, None, near, knots.missed, knots.worst, motion.held
+            departure.closed,
+            motion.times,
+            knots.q,
+            com,
+            courses,
+            None,
+            closest_approach,
+            knots.missed,
+            knots.worst,
+            motion.held,
         )
 
     # -- parts ------------------------------------------------------------------------------------------------------

@@ -547,7 +547,7 @@ class KnotFinder:
         knots = KnotSearch(self, guides, *problem, bounds).run()
         if knots.missed > MAX_DEFICIT_M and self.joints.are_active(bounds, knots.q):
             wide_knots = KnotSearch(self, guides, *problem, self.joints.widest).run()
-            knots = min(knots, wide_knots, key=lambda found: found.missed)
+            knots = min(knots, wide_knots, key=lambda candidate: candidate.missed)
         return knots
 
     def lift_patch(

@@ -129,8 +129,8 @@ class Nearness:
         )  # fmt: skip
         if worst < 0:
             return ClearanceDeficit(-self.max_distance, (), -self.max_distance)
-        pair, (amount, around) = self.collisions.pairs[worst], self._deficits.tolist()
-        return ClearanceDeficit(amount, (pair.a, pair.b), around)
+        pair, (amount, nearby_deficit) = self.collisions.pairs[worst], self._deficits.tolist()
+        return ClearanceDeficit(amount, (pair.a, pair.b), nearby_deficit)
 
     def desired(
         self,

@@ -58,8 +58,8 @@ class ObjectPath:
 
 
 def contacts_at(
-    before: Sequence[Contact],
-    after: Sequence[Contact],
+    begin_contacts: Sequence[Contact],
+    end_contacts: Sequence[Contact],
     paths: Sequence[ObjectPath],
     share: float,
     environment: Environment,
@@ -70,15 +70,15 @@ def contacts_at(
 
     Parameters
     ----------
-    before, after : the contacts at both ends, of the same patches.
+    begin_contacts, end_contacts : the contacts of the same patches at both ends.
     paths : paths of the objects.
     share : share of the duration, 0 to 1.
     environment : the scene with the surfaces.
     """
-    path_of, end_contacts = {path.name: path for path in paths}, {contact.patch: contact for contact in after}
+    path_of, end_contact_of = {path.name: path for path in paths}, {contact.patch: contact for contact in end_contacts}
     contacts = []
-    for contact in before:
-        carrier, end = contact.carrier, end_contacts[contact.patch].carrier
+    for contact in begin_contacts:
+        carrier, end = contact.carrier, end_contact_of[contact.patch].carrier
         path = None if carrier is None else path_of.get(carrier.name)
         if carrier is not None and path is not None:
             pose, slides_ = path.at(share), end is not None and slides(carrier.rest, end.rest, environment)

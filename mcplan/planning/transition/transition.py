@@ -230,11 +230,11 @@ class Transition:
 
     def summary(self) -> str:
         """Return duration and smallest distance of bodies: ``2.3 s, 12 mm``."""
-        near = self.near.distance
-        return f"{self.duration:.1f} s" + ("" if near is None else f", {1e3 * near:z.0f} mm")
+        distance = self.near.distance
+        return f"{self.duration:.1f} s" + ("" if distance is None else f", {1e3 * distance:z.0f} mm")
 
     def __repr__(self) -> str:
-        near = self.near.distance
+        distance = self.near.distance
         subject = "shift" if self.patch is None else self.patch
-        clearance = "-" if near is None else f"{1e3 * near:z.0f} mm"
+        clearance = "-" if distance is None else f"{1e3 * distance:z.0f} mm"
         return f"Transition({subject}, {self.duration:.2f} s, clearance {clearance})"

@@ -65,8 +65,8 @@ def _inner_samples(polygon: np.ndarray) -> np.ndarray:
     to_middle = middle - polygon
     corners = polygon + 1.5 * DEPTH_INSET_M * to_middle / np.linalg.norm(to_middle, axis=1, keepdims=True)
     points = np.concatenate([grid, corners, 0.5 * (corners + middle), [middle]])
-    inside = np.all(points @ A.T <= b - DEPTH_INSET_M, axis=1)
-    return points[inside] if inside.any() else middle[None]
+    is_inside = np.all(points @ A.T <= b - DEPTH_INSET_M, axis=1)
+    return points[is_inside] if is_inside.any() else middle[None]
 
 
 def _depth(corners: np.ndarray, point: np.ndarray) -> float | None:
@@ -81,10 +81,10 @@ def _depth(corners: np.ndarray, point: np.ndarray) -> float | None:
     double_area = np.where(valid, double_area, 1.0)
     u = (ap[:, 0] * ac[:, 1] - ap[:, 1] * ac[:, 0]) / double_area
     v = (ab[:, 0] * ap[:, 1] - ab[:, 1] * ap[:, 0]) / double_area
-    hit = valid & (u >= -1e-9) & (v >= -1e-9) & (u + v <= 1 + 1e-9)
+    is_hit = valid & (u >= -1e-9) & (v >= -1e-9) & (u + v <= 1 + 1e-9)
     z = corners[:, 0, 2] + u * (corners[:, 1, 2] - corners[:, 0, 2]) + v * (corners[:, 2, 2] - corners[:, 0, 2])
-    hit &= z < -1e-3
-    return float(-z[hit].max()) if hit.any() else None
+    is_hit &= z < -1e-3
+    return float(-z[is_hit].max()) if is_hit.any() else None
 
 
 SURFACE_TOLERANCE_M = 5e-3
@@ -317,19 +317,19 @@ def _in_slabs(corners: np.ndarray, slabs: Slabs, margin: float) -> np.ndarray:
     """Return a mask (m,) of the triangles (m,3,3) that lie in slabs, with a margin (m)."""
     points = np.einsum("sk,mkd->msd", BARYCENTRIC_SAMPLES, corners)
     low, high = corners.min(axis=1), corners.max(axis=1)
-    inside = np.zeros(points.shape[:2], bool)
+    is_inside = np.zeros(points.shape[:2], bool)
     for slab, lower, upper in zip(slabs.surfaces, slabs.low, slabs.high, strict=True):
-        near = np.all((high >= lower - margin) & (low <= upper + margin), axis=1)
-        inside[near] |= _in_slab(points[near], slab, margin)
-    return np.asarray(inside.all(axis=1))
+        is_near = np.all((high >= lower - margin) & (low <= upper + margin), axis=1)
+        is_inside[is_near] |= _in_slab(points[is_near], slab, margin)
+    return np.asarray(is_inside.all(axis=1))
 
 
 def _in_slab(points: np.ndarray, slab: Surface, margin: float) -> np.ndarray:
     """Return a mask of the points (..., 3) that lie in a slab, with a margin (m)."""
     local = (points - slab.p) @ slab.R
     A, b = half_planes(slab.polygon)
-    inside = (local[..., 2] < margin) & (local[..., 2] > -slab.thickness - margin)
-    return np.asarray(inside & np.all(local[..., :2] @ A.T < b + margin, axis=-1))
+    is_inside = (local[..., 2] < margin) & (local[..., 2] > -slab.thickness - margin)
+    return np.asarray(is_inside & np.all(local[..., :2] @ A.T < b + margin, axis=-1))
 
 
 def _inside_slab(hull: np.ndarray, slabs: Slabs) -> bool:

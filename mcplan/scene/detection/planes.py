@@ -89,9 +89,9 @@ def _coplanar_neighbours(
     members: np.ndarray, normal: np.ndarray, adjacency: csr_matrix, normals: np.ndarray
 ) -> np.ndarray:
     """Return the neighbours of a plane's triangles that have almost the same normal."""
-    inside = np.zeros(len(normals))
-    inside[members] = 1.0
-    return np.flatnonzero((adjacency @ inside > 0) & (inside == 0) & (normals @ normal > CREASE_COSINE))
+    indicator = np.zeros(len(normals))
+    indicator[members] = 1.0
+    return np.flatnonzero((adjacency @ indicator > 0) & (indicator == 0) & (normals @ normal > CREASE_COSINE))
 
 
 def _exact_seeds(corners: np.ndarray, normals: np.ndarray, areas: np.ndarray, min_area: float) -> np.ndarray:

@@ -77,23 +77,23 @@ def free_region(plane: Plane, triangles: Triangles, settings: FindSettings) -> R
     covered = with_area(close_cracks(covered, settings.gap))
     points = corners[plane.members].reshape(-1, 3)
     top_margin = [0.0, 0.0, settings.clearance / R[2, 2] + 2 * plane.spread]
-    others = triangles.within(
+    is_other = triangles.within(
         points.min(axis=0) - 2 * WALL_MARGIN_M - plane.spread, points.max(axis=0) + 2 * WALL_MARGIN_M + top_margin
     )
-    others[plane.members] = False
+    is_other[plane.members] = False
     min_height = max(2 * WALL_MARGIN_M, 2 * plane.spread if plane.spread > WALL_MARGIN_M else 0.0)
-    blocked = _project_between(corners[others], R, p, shapely.bounds(covered), min_height, settings.clearance)
+    blocked = _project_between(corners[is_other], R, p, shapely.bounds(covered), min_height, settings.clearance)
     free = covered if blocked is None else with_area(shapely.difference(covered, blocked, grid_size=GRID_M))
     overhung = with_area(shapely.difference(covered, free, grid_size=GRID_M))
     # no triangle crosses the space just above a connected part, so one point decides whether it is outside all solids
-    outside: list[Any] = []
-    inside: list[Any] = []
+    free_parts: list[Any] = []
+    inside_parts: list[Any] = []
     height = min_height + 0.4 * (settings.clearance - min_height)
     for part in polygons(free):
         x, y = shapely.point_on_surface(part).coords[0]
         test_point = p + R @ [x, y, 0.0] + height * UP
-        (inside if winding_number(test_point, corners) > 0.5 else outside).append(part)
-    return Region(R, p, covered, shapely.union_all(outside), overhung, shapely.union_all(inside))
+        (inside_parts if winding_number(test_point, corners) > 0.5 else free_parts).append(part)
+    return Region(R, p, covered, shapely.union_all(free_parts), overhung, shapely.union_all(inside_parts))
 
 
 def to_plane(points: np.ndarray, R: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -316,9 +316,9 @@ def _candidate_cuts(corners: np.ndarray, middle: np.ndarray) -> tuple[np.ndarray
     k = int(np.argmin(np.sum((feet - middle) ** 2, axis=1)))
     if share[k] > 1e-6:
         return starts[k], [(sides[k], 1.0)]
-    previous, corner, following = corners[k % len(corners)]
+    previous_corner, corner, next_corner = corners[k % len(corners)]
     perpendicular = np.array([middle[1] - corner[1], corner[0] - middle[0]])
-    return corner, [(corner - previous, 1.0), (following - corner, 1.0), (perpendicular, DIAGONAL_WEIGHT)]
+    return corner, [(corner - previous_corner, 1.0), (next_corner - corner, 1.0), (perpendicular, DIAGONAL_WEIGHT)]
 
 
 def _piece_on_side(part: Any, point: np.ndarray, direction: np.ndarray, middle: np.ndarray) -> Any:
@@ -351,12 +351,12 @@ def _reflex_corners(part: Any) -> np.ndarray:
         points = np.array(ring.coords)[:-1]
         if (_doubled_area(points) < 0) == (k == 0):  # counter-clockwise outside, clockwise holes
             points = points[::-1]
-        previous, following = np.roll(points, 1, axis=0), np.roll(points, -1, axis=0)
-        incoming, outgoing = points - previous, following - points
+        previous_corners, next_corners = np.roll(points, 1, axis=0), np.roll(points, -1, axis=0)
+        incoming, outgoing = points - previous_corners, next_corners - points
         lengths = np.linalg.norm(incoming, axis=1) * np.linalg.norm(outgoing, axis=1)
         cross = incoming[:, 0] * outgoing[:, 1] - incoming[:, 1] * outgoing[:, 0]
         is_reflex = cross < -1e-6 * np.maximum(lengths, 1e-12)
-        corners.append(np.stack([previous, points, following], axis=1)[is_reflex])
+        corners.append(np.stack([previous_corners, points, next_corners], axis=1)[is_reflex])
     return np.concatenate(corners) if corners else np.zeros((0, 3, 2))
 
 
@@ -391,12 +391,13 @@ def _outline(part: Any) -> np.ndarray | None:
     except (QhullError, ValueError):
         return None
     while len(hull) > 3:
-        previous, following = np.roll(hull, 1, axis=0), np.roll(hull, -1, axis=0)
-        a, b = hull - previous, following - hull
+        previous_corners, next_corners = np.roll(hull, 1, axis=0), np.roll(hull, -1, axis=0)
+        a, b = hull - previous_corners, next_corners - hull
         lost_area = np.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]) / 2
         # remove almost straight corners, and corners beyond the limit
         if (
-            lost_area.min() > MIN_LENGTH_M * np.linalg.norm(following - previous, axis=1)[np.argmin(lost_area)] / 2
+            lost_area.min()
+            > MIN_LENGTH_M * np.linalg.norm(next_corners - previous_corners, axis=1)[np.argmin(lost_area)] / 2
             and len(hull) <= MAX_CORNERS
         ):
             break

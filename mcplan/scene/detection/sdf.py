@@ -112,20 +112,20 @@ class _Reader:
     def _include(self, included: Element, pose: Pose, depth: int) -> None:
         name = self._child_text(included, "uri")
         self.report_unsupported(included, name)
-        short = name.removeprefix("model://").strip("/")
-        if short == "sun":  # a light
+        model_name = name.removeprefix("model://").strip("/")
+        if model_name == "sun":  # a light
             return
-        if short == "ground_plane" and not (self.path.parent / short).exists():
+        if model_name == "ground_plane" and not (self.path.parent / model_name).exists():
             self.world.add_plane(*self._placed(included, pose), 0.0, 0.0)
             return
-        folder = (self.path.parent / short).resolve()
+        folder = (self.path.parent / model_name).resolve()
         file = folder if folder.suffix == ".sdf" else folder / "model.sdf"
         if not file.is_relative_to(self.path.parent.resolve()) or not file.is_file():
-            self.notes.problem(included, "include", f"there is no {short[:60]}/model.sdf in the file's folder")
+            self.notes.problem(included, "include", f"there is no {model_name[:60]}/model.sdf in the file's folder")
             return
         self.shared.includes += 1
         if file in self.including_files:
-            self.notes.problem(included, "include", f"{short[:60]} includes itself")
+            self.notes.problem(included, "include", f"{model_name[:60]} includes itself")
         elif self.shared.includes > MAX_INCLUDES:
             self.notes.problem(included, "include", f"more than {MAX_INCLUDES} models are included")
         else:
@@ -159,8 +159,8 @@ class _Reader:
                 if length == 0.0:
                     self.notes.problem(element, key, "the normal of a plane has no length")
                     continue
-                turn, _ = Rotation.align_vectors(normal[None] / length, np.array([[0.0, 0.0, 1.0]]))
-                self.world.add_plane(pose[0] @ turn.as_matrix(), pose[1], *(0.5 * size))
+                rotation, _ = Rotation.align_vectors(normal[None] / length, np.array([[0.0, 0.0, 1.0]]))
+                self.world.add_plane(pose[0] @ rotation.as_matrix(), pose[1], *(0.5 * size))
             elif (shape := self._shape(element, key)) is not None:
                 self.world.add(shape, *pose)
 
@@ -211,12 +211,12 @@ class _Reader:
         if quaternion and not np.any(values[3:]):
             self.notes.problem(pose, key, "the quaternion has no length")
             return parent
-        turn = values[3:]
+        rotation_values = values[3:]
         if not quaternion:
             degrees = pose.attributes.get("degrees", "false") in ("true", "1")
-            R = rotation_from_rpy(np.radians(turn) if degrees else turn)
+            R = rotation_from_rpy(np.radians(rotation_values) if degrees else rotation_values)
         else:
-            R = Rotation.from_quat(turn).as_matrix()
+            R = Rotation.from_quat(rotation_values).as_matrix()
         return parent[0] @ R, parent[1] + parent[0] @ values[:3]
 
     def report_unsupported(self, element: Element, key: str, tags: tuple[str, ...] = UNSUPPORTED_TAGS) -> None:
@@ -229,19 +229,19 @@ class _Reader:
                 self.notes.problem(element, key, f"{name}={value[:40]!r} is not read here")
 
     def _child_text(self, element: Element, tag: str) -> str:
-        found = self.notes.single(element, tag, element.attributes.get("name", element.tag))
-        return "" if found is None else found.text.strip()
+        child = self.notes.single(element, tag, element.attributes.get("name", element.tag))
+        return "" if child is None else child.text.strip()
 
     def _numbers(self, element: Element, tag: str, size: int, key: str, default: tuple[float, ...]) -> np.ndarray:
-        found = self.notes.single(element, tag, key)
-        values = None if found is None else self._vector(found, size, key)
+        child = self.notes.single(element, tag, key)
+        values = None if child is None else self._vector(child, size, key)
         return np.array(default, float) if values is None else values
 
     def _positive(self, element: Element, tag: str, size: int, key: str) -> tuple[float, ...]:
-        found = self.notes.single(element, tag, key, required=True)
-        values = None if found is None else self._vector(found, size, key)
+        child = self.notes.single(element, tag, key, required=True)
+        values = None if child is None else self._vector(child, size, key)
         if values is not None and not (values > 0).all():
-            self.notes.problem(found or element, key, f"{tag} should be positive")
+            self.notes.problem(child or element, key, f"{tag} should be positive")
         return (1.0,) * size if values is None else tuple(float(value) for value in values)
 
     def _vector(self, element: Element, size: int, key: str) -> np.ndarray | None:

@@ -134,4 +134,7 @@ def _posture(robot: Robot, name: str) -> Iterator[Finding]:
     except (QhullError, ValueError):
         return
     if distance_outside > 0.0:
-        yield key, f"the centre of mass is {1000 * distance_outside:.0f} mm outside of what the robot stands on"
+        yield (
+            key,
+            f"the centre of mass is {1000 * distance_outside:.0f} mm outside the hull of the patches on the ground",
+        )

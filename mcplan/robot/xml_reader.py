@@ -20,6 +20,8 @@ from mcplan.util.spelling import did_you_mean
 MAX_BYTES = 32_000_000
 MAX_DEPTH = 32
 MAX_ELEMENTS = 200_000
+"""Maximum size of a file, maximum depth of nested elements, and maximum number of elements."""
+
 MAX_TEXT = 1000
 """Maximum number of stored characters of an element's text."""
 

@@ -108,7 +108,7 @@ def settings_data(key: str, value: Any) -> dict[str, Any]:
 
 
 def moved_paths(data: Mapping[str, Any], home: Path, directory: Path) -> dict[str, Any]:
-    """Return a scenario's values with the paths in them relative to ``directory`` instead of ``home``.
+    """Return a scenario's values with its paths relative to ``directory`` instead of ``home``.
 
     A scenario may read meshes only from its own directory and below, and from packages; other meshes are written as
     hulls.

@@ -122,7 +122,7 @@ def validate_disturbances(scenario: Scenario, physics: str, custom_controller: b
         ):
             problems.append(document.problem(key, message))
     if physics == "qp":
-        reason = "needs physics contact or mujoco; in qp the accelerations come true that the program asks for"
+        reason = "needs physics contact or mujoco; in qp the program's accelerations are exact"
         names = [name for name in ("joint_friction", "joint_damping", "pushes", "payloads") if getattr(settings, name)]
         unsupported_keys: list[tuple[str, ...]] = [("simulation", name) for name in names]
         for name, value in settings.imperfections:
@@ -138,7 +138,7 @@ def validate_disturbances(scenario: Scenario, physics: str, custom_controller: b
     start_supports = {contact.support for contact in scenario.start.contacts}
     for name in ("ground_height", "ground_tilt"):
         if getattr(settings.imperfections, name) and start_supports >= {s.name for s in scenario.environment.surfaces}:
-            message = "the robot stands on every surface there is, and these stay where they are"
+            message = "the robot stands on all surfaces at the start, and those are not displaced"
             problems.append(document.problem(("simulation", "imperfections", name), message))
     if problems:
         raise ScenarioError(*problems)

@@ -40,13 +40,13 @@ def track_clearance(environment: Environment, tracks: Sequence[TransitionTrack])
     min_distance, where = np.inf, ""
     for track in tracks:
         t = np.linspace(0.0, track.duration, SEGMENT_SAMPLES + 1)
-        poses = {name: track.object_poses(name, t) for name in track.objects}
-        for name in track.objects:
-            if np.array_equal(track.objects[name], track.moved[name]):
+        poses = {name: track.object_poses(name, t) for name in track.start_poses}
+        for name in track.start_poses:
+            if np.array_equal(track.start_poses[name], track.end_poses[name]):
                 continue
             distance, k, other = solids.min_distance(name, poses)
             if distance < min_distance:
-                min_distance, where = distance, f"{name} and {other}, {track.when(t[k])}"
+                min_distance, where = distance, f"{name} and {other}, {track.label(t[k])}"
     return _line("transition: objects apart", min_distance, where, PLAN_CLEARANCE)
 
 

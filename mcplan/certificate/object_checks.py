@@ -261,7 +261,7 @@ def _friction(evidence: RecomputedRun, objects: list[tuple[int, BodyRecord]], v:
 
 def _on_robot(evidence: RecomputedRun, name: str) -> np.ndarray:
     """Return the force (N, 3) that an object exerts on the patches in contact with it."""
-    run, target = evidence.run, evidence.point_target
+    run, target = evidence.run, evidence.point_contact_index
     points = np.array([contact.carrier == name for contact in evidence.contacts] + [False])[target]
     sample, f = evidence.point_sample[points], run.point_force[points]
     return np.stack([np.bincount(sample, f[:, c], minlength=len(run)) for c in range(3)], axis=1)

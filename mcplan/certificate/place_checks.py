@@ -24,7 +24,9 @@ def place_checks(evidence: RecomputedRun) -> Iterator[Check]:
 def _slip(evidence: RecomputedRun) -> Iterator[Check]:
     """Check the drift of every contact from its first and its planned place, in its constrained directions."""
     run, tolerances = evidence.run, evidence.tolerances
-    unplanned = [(run.patches[column], first) for column, first, _, contact in evidence.intervals if contact == NONE]
+    unplanned = [
+        (run.patches[column], first) for column, first, _, contact in evidence.contact_intervals if contact == NONE
+    ]
     failure = "; ".join(
         f"{patch} is in contact from {evidence.time(k)} on, but has no planned contact" for patch, k in unplanned
     )
@@ -34,7 +36,7 @@ def _slip(evidence: RecomputedRun) -> Iterator[Check]:
             WorstCase(name, "m", tolerances.slip, value=0.0),
             WorstCase(f"{name}, angle", "deg", float(np.rad2deg(tolerances.turn)), value=0.0),
         )
-        for column, first, end, contact in evidence.intervals:
+        for column, first, end, contact in evidence.contact_intervals:
             if planned and contact == NONE:
                 continue  # reported by the line above
             error = evidence.planned_error if planned else evidence.drift

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.certificate.clearance_checks import clearance_checks, stance_clearance, touch_checks
+from mcplan.certificate.clearance_checks import clearance_checks, stance_clearance, unplanned_point_checks
 from mcplan.certificate.contact_checks import force_checks
 from mcplan.certificate.external_checks import external_checks
 from mcplan.certificate.motion_checks import motion_checks
@@ -76,7 +76,7 @@ def _judge(run: Run, tolerances: Tolerances | None) -> Report:
         evidence = RecomputedRun(run if count == len(run) else first_samples(run, count), tolerances)
         checks += [*record_checks(evidence), *motion_checks(evidence), *external_checks(evidence)]
         report_progress("judging forces")
-        checks += [*force_checks(evidence), *touch_checks(evidence), *place_checks(evidence)]
+        checks += [*force_checks(evidence), *unplanned_point_checks(evidence), *place_checks(evidence)]
         report_progress("judging clearances")
         checks += [*clearance_checks(evidence), *object_checks(evidence), *solver_checks(evidence)]
     by_name = {check.name: check for check in checks}

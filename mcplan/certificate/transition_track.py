@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from mcplan.certificate.curve import SegmentCurve, minimum_jerk
-from mcplan.certificate.goal_checks import beyond
+from mcplan.certificate.goal_checks import distance_beyond
 from mcplan.certificate.independent import contact_deviation, quaternion_step, rotation_of, rotation_vector
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.transition.transition import Segment, SwingSpec
@@ -149,7 +149,7 @@ class TransitionTrack:
         for surface in self.environment.surfaces:
             if rest.normal @ surface.normal > 0.0:
                 local = (corners - surface.p) @ surface.R
-                out = beyond(local[:, None, :2], surface.polygon, False)
+                out = distance_beyond(local[:, None, :2], surface.polygon, False)
                 below |= (np.abs(local[:, 2]) < SUPPORT_TOLERANCE) & (out < SUPPORT_TOLERANCE)
         return bool(below.all())
 

@@ -85,7 +85,7 @@ def evidence(q, v, points=(), physics="contact"):
         record=SimpleNamespace(links=["a", "b", "c"], objects=["first", "second"], physics=physics),
         tolerances=SimpleNamespace(eom=1e-6, integration=1e-9, force=1e-6),
         point_sample=np.repeat(np.arange(count), len(points)),
-        point_target=np.full(found, NONE),
+        point_contact_index=np.full(found, NONE),
         contacts=[],
         time=lambda k: f"t = {k * DT:.3f} s",
     )

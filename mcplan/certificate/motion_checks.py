@@ -13,22 +13,22 @@ from mcplan.settings.simulation import SimulationSettings
 
 
 def worst(values: np.ndarray) -> tuple[int, ...]:
-    """Return the index of the largest entry; NaN counts as larger than all."""
+    """Return the index of the largest entry; NaN counts as the largest."""
     values = np.where(np.isnan(values), np.inf, values)
     return tuple(int(i) for i in np.unravel_index(np.argmax(values), values.shape))
 
 
 def motion_checks(evidence: RecomputedRun) -> Iterator[Check]:
     """Yield the checks of the motion."""
-    yield _beginning(evidence)
-    yield _steps(evidence)
+    yield _initial_state(evidence)
+    yield _time_steps(evidence)
     yield _integration(evidence)
     yield _equation_of_motion(evidence)
     yield _com(evidence)
     yield from _limits(evidence)
 
 
-def _beginning(evidence: RecomputedRun) -> Check:
+def _initial_state(evidence: RecomputedRun) -> Check:
     """Check that the robot starts at rest in the posture of the first stance, and objects at their initial poses."""
     run, name, bound = evidence.run, "beginning", evidence.tolerances.integration
     try:
@@ -58,7 +58,7 @@ def _largest_difference(q: np.ndarray, other: np.ndarray) -> float:
     return float(np.abs(sign * q - other).max())
 
 
-def _steps(evidence: RecomputedRun) -> Check:
+def _time_steps(evidence: RecomputedRun) -> Check:
     """Check that samples are ``simulation.dt`` apart."""
     run, bound = evidence.run, evidence.tolerances.integration
     expected_dt = evidence.section("simulation").get("dt", SimulationSettings().dt)
@@ -73,7 +73,7 @@ def _steps(evidence: RecomputedRun) -> Check:
 
 
 def _integration(evidence: RecomputedRun) -> Check:
-    """``v+ = v + dt vd`` and ``q+ = integrate(q, v+, dt)``; a quaternion and its negative are the same."""
+    """Check ``v+ = v + dt vd`` and ``q+ = integrate(q, v+, dt)``; a quaternion and its negative are the same."""
     run, bound = evidence.run, evidence.tolerances.integration
     name, unit = "integration identity", "m, rad, m/s, rad/s"
     norm = np.abs(np.linalg.norm(run.q[:, 3:7], axis=1) - 1)
@@ -107,7 +107,7 @@ def _equation_of_motion(evidence: RecomputedRun) -> Check:
         count = int(np.count_nonzero(np.abs(residual).max(axis=1) > bound))
         failure = (
             f"equation of motion off by {value:.6g} {force_units(evidence)[i]} at {where}"
-            f" ({count} of {len(run)} samples){_explain(evidence, k, residual[k])}"
+            f" ({count} of {len(run)} samples){_explanation(evidence, k, residual[k])}"
         )
     return Check(
         "equation of motion", value, "N, N m", f"<= {bound:g}" if np.isfinite(bound) else "", passed, where, failure
@@ -120,14 +120,14 @@ def force_units(evidence: RecomputedRun) -> list[str]:
 
 
 def equation_residual(evidence: RecomputedRun) -> np.ndarray:
-    """``M vd + h - S' tau - sum J' w - tau_ext``, (N, 6+n)."""
+    """Return ``M vd + h - S' tau - sum J' w - tau_ext``, (N, 6+n)."""
     residual = evidence.motion.force - evidence.run.tau_ext
     residual[:, 6:] -= evidence.run.tau
     return residual
 
 
-def _explain(evidence: RecomputedRun, k: int, r: np.ndarray) -> str:
-    """Return the single joint torque or contact wrench whose error would explain the residual of a sample, as text."""
+def _explanation(evidence: RecomputedRun, k: int, r: np.ndarray) -> str:
+    """Return, as text, a single joint torque or contact wrench whose error would explain the residual of a sample."""
     size, row = np.linalg.norm(r), int(np.argmax(np.abs(r)))
     if row >= 6 and np.linalg.norm(np.delete(r, row)) <= 1e-6 * size:
         amount = f"{r[row]:+.6g} {force_units(evidence)[row]}"

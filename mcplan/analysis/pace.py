@@ -79,28 +79,28 @@ class PlannedReference:
     def com(self) -> np.ndarray:
         """Return the centre of mass of the planned reference, (N, 3), m."""
         robot, run = self.run.robot, self.run
-        out = np.empty((len(run), 3))
+        values = np.empty((len(run), 3))
         for interval, end in self._intervals_with_ends():
             if interval.segment is None:
-                out[interval.begin : end] = robot.com(interval.q)
+                values[interval.begin : end] = robot.com(interval.q)
             else:
                 centre = interval.segment.centre
-                out[interval.begin : end] = [
+                values[interval.begin : end] = [
                     centre.sample(interval.path_parameter(float(t))).value for t in run.t[interval.begin : end]
                 ]
-        return out
+        return values
 
     def postures(self, rows: np.ndarray) -> np.ndarray:
         """Return the postures of the planned reference at some samples, (rows, nq)."""
-        out = np.empty((len(rows), self.run.q.shape[1]))
+        values = np.empty((len(rows), self.run.q.shape[1]))
         for interval, end in self._intervals_with_ends():
             inside = np.flatnonzero((rows >= interval.begin) & (rows < end))
             for i in inside:
                 if interval.segment is None:
-                    out[i] = interval.q
+                    values[i] = interval.q
                 else:
-                    out[i] = interval.segment.posture.sample(interval.path_parameter(float(self.run.t[rows[i]]))).q
-        return out
+                    values[i] = interval.segment.posture.sample(interval.path_parameter(float(self.run.t[rows[i]]))).q
+        return values
 
     def patch_reference(self, k: int, patch: str, q: np.ndarray) -> Contact | np.ndarray:
         """Return the reference of a patch at sample k: its planned contact, or in the air its pose (4, 4) in ``q``.

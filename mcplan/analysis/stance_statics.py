@@ -145,8 +145,8 @@ def _regions(statics: StanceStatics) -> list[tuple[str, SupportRegion, np.ndarra
 def _area(region: SupportRegion) -> str:
     if region.empty:
         return "no place"
-    more = "" if region.bounded else " or more"
-    return f"{1e4 * region.area:.0f} cm²{more}, {len(region.vertices)} corners"
+    suffix = "" if region.bounded else " or more"
+    return f"{1e4 * region.area:.0f} cm²{suffix}, {len(region.vertices)} corners"
 
 
 def _depth(depth: float) -> str:

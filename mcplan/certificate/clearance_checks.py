@@ -93,7 +93,7 @@ def stance_clearance(plan: Plan) -> Check:
     allowed_overlap = np.array(
         [
             monitor.allowed_overlap(
-                frozenset((c.patch, c.support) for near in plan.stances[max(k - 1, 0) : k + 1] for c in near.contacts)
+                frozenset((c.patch, c.support) for s in plan.stances[max(k - 1, 0) : k + 1] for c in s.contacts)
             )
             for k in range(len(plan.stances))
         ]
@@ -139,8 +139,8 @@ class _ContactsAtSample:
         if (touched, stance) not in self._cache:
             contacts = [evidence.contacts[c] for c in touched]
             if stance is not None:
-                for near in record.plan.stances[max(stance - 1, 0) : stance + 1]:
-                    contacts += near.contacts
+                for s in record.plan.stances[max(stance - 1, 0) : stance + 1]:
+                    contacts += s.contacts
             self._cache[touched, stance] = frozenset((c.patch, c.support) for c in contacts)
         return self._cache[touched, stance]
 

@@ -151,14 +151,14 @@ def _points_against_wrenches(evidence: RecomputedRun) -> Check:
     parts = np.concatenate([force, np.cross(run.point_xyz[rows] - origins[sample, patch], force)], axis=1)
     flat, size = sample * P + patch, len(run) * P
     total = np.stack([np.bincount(flat, parts[:, i], minlength=size) for i in range(6)], axis=1).reshape(len(run), P, 6)
-    off = np.abs(total - run.wrench)
+    deviation = np.abs(total - run.wrench)
     if evidence.contacts:
-        off[..., 3:][(evidence.contact_index != NONE) & evidence.grasps[evidence.contact_index]] = 0.0
-    k, column, i = worst(off)
-    value, where = float(off[k, column, i]), f"{run.patches[column]} at {evidence.time(k)}"
+        deviation[..., 3:][(evidence.contact_index != NONE) & evidence.grasps[evidence.contact_index]] = 0.0
+    k, column, i = worst(deviation)
+    value, where = float(deviation[k, column, i]), f"{run.patches[column]} at {evidence.time(k)}"
     failure = (
         f"point forces of {where} differ from its wrench by {value:.6g} {'N' if i < 3 else 'N m'} "
-        f"({np.count_nonzero((off > tolerance).any(axis=(1, 2)))} samples)"
+        f"({np.count_nonzero((deviation > tolerance).any(axis=(1, 2)))} samples)"
     )
     return at_most(name, value, "N, N m", tolerance, where, failure)
 
@@ -257,8 +257,8 @@ def _no_force_without_contact(evidence: RecomputedRun) -> Check:
         return Check(name, None, "N, N m", "", True)
     load = np.where(run.active[..., None], 0.0, np.abs(run.wrench)).max(axis=2)
     inactive = (run.point_patch >= 0) & ~run.active[evidence.point_sample, np.maximum(run.point_patch, 0)]
-    at = (evidence.point_sample[inactive], run.point_patch[inactive])
-    np.maximum.at(load, at, np.abs(run.point_force[inactive]).max(axis=1) if inactive.any() else np.zeros(0))
+    entries = (evidence.point_sample[inactive], run.point_patch[inactive])
+    np.maximum.at(load, entries, np.abs(run.point_force[inactive]).max(axis=1) if inactive.any() else np.zeros(0))
     k, column = worst(load)
     value, where = float(load[k, column]), f"{run.patches[column]} at {evidence.time(k)}"
     failure = f"{where} carries {value:.6g} N (N m) although it is not in contact"
@@ -284,10 +284,10 @@ def _unplanned(evidence: RecomputedRun) -> Check:
     gap = max(round(tolerances.stray_time / run.dt), 1)
     for i in np.flatnonzero((load > tolerances.stray_force).any(axis=0)):
         loaded = np.flatnonzero(load[:, i] > tolerances.stray_force)
-        touches = np.split(loaded, np.flatnonzero(np.diff(loaded) > gap) + 1)
-        touch = max(touches, key=len)
-        if len(touch) > longest:
-            longest, first, last, link = len(touch), int(touch[0]), int(touch[-1]), int(i)
+        intervals = np.split(loaded, np.flatnonzero(np.diff(loaded) > gap) + 1)
+        interval = max(intervals, key=len)
+        if len(interval) > longest:
+            longest, first, last, link = len(interval), int(interval[0]), int(interval[-1]), int(i)
     value = longest * run.dt
     if not longest:
         return Check(name, 0.0, "s", bound, True)

@@ -154,13 +154,17 @@ def distance_checks(engine: type[Engine], evidence: RecomputedRun) -> Iterator[C
     for k, row in enumerate(rows):
         poses = {} if run.object_q is None else dict(zip(run.record.objects, run.object_q[row], strict=True))
         theirs[k] = shapes.distances(x[k], poses, pairs, MAX_DISTANCE)
-    off, allowed = np.abs(theirs - ours), np.where(np.minimum(ours, theirs) < 0, DEPTH_TOLERANCE, DISTANCE_TOLERANCE)
-    k, i = worst(off / allowed)
-    value, (a, b) = float(off[k, i]), pairs[i]
+    deviation, allowed = (
+        np.abs(theirs - ours),
+        np.where(np.minimum(ours, theirs) < 0, DEPTH_TOLERANCE, DISTANCE_TOLERANCE),
+    )
+    k, i = worst(deviation / allowed)
+    value, (a, b) = float(deviation[k, i]), pairs[i]
     where = f"{a} and {b}, {evidence.time(int(rows[k]))}"
     failure = (
         f"{engine.name}: distance of {where}: {theirs[k, i]:.9g} instead of {ours[k, i]:.9g} m "
-        f"({np.count_nonzero(off > allowed)} of {np.count_nonzero(np.minimum(ours, theirs) < MAX_DISTANCE)} distances)"
+        f"({np.count_nonzero(deviation > allowed)} of "
+        f"{np.count_nonzero(np.minimum(ours, theirs) < MAX_DISTANCE)} distances)"
     )
     yield at_most(name, value, "m", float(allowed[k, i]), where, failure)
 
@@ -206,11 +210,11 @@ def _links(engine: str, robot: RobotRecord, found: dict[str, JointDescription]) 
         scale = max(1.0, float(np.abs(ours[0]).max()), float(np.abs(ours[1]).max()))
         rows = (("mass and inertia", 0), ("place of the joint", 1), ("axis", 2))
         for quantity, row in rows:
-            off = float(np.abs(ours[row] - theirs[row]).max()) / scale
-            if not off <= largest or not where:
-                largest, where = off, f"{quantity}, {name or BASE}"
-            if not off <= SAME_DIGITS:
-                failures.append(f"{engine}: {quantity} of {name or BASE} differs by {off * scale:.4g}")
+            deviation = float(np.abs(ours[row] - theirs[row]).max()) / scale
+            if not deviation <= largest or not where:
+                largest, where = deviation, f"{quantity}, {name or BASE}"
+            if not deviation <= SAME_DIGITS:
+                failures.append(f"{engine}: {quantity} of {name or BASE} differs by {deviation * scale:.4g}")
     return Check(
         f"{engine}: links", largest, "relative", f"<= {SAME_DIGITS:g}", not failures, where, "; ".join(failures)
     )  # fmt: skip
@@ -241,10 +245,10 @@ def _limits(
             if np.isnan(theirs):
                 continue
             ours = _finite(np.inf * (-1 if kind == "lower" else 1) if ours is None else ours)
-            off = 0.0 if theirs == ours else abs(theirs - ours) / max(1.0, min(abs(theirs), abs(ours)))
-            if off > largest or not where:
-                largest, where = off, f"{kind} of {joint}"
-            if off > SAME_DIGITS:
+            deviation = 0.0 if theirs == ours else abs(theirs - ours) / max(1.0, min(abs(theirs), abs(ours)))
+            if deviation > largest or not where:
+                largest, where = deviation, f"{kind} of {joint}"
+            if deviation > SAME_DIGITS:
                 failures.append(f"{engine}: {kind} limit of {joint} is {theirs:.9g} instead of {ours:.9g}")
     return Check(
         f"{engine}: limits",

@@ -174,9 +174,9 @@ def _world_differences(evidence: RecomputedRun, settings: SimulationSettings) ->
             yield f"{link.name} has {actual.mass:.6g} kg, the scenario says {expected}"
             continue
         com, inertia = _with_point_masses(link, factor, [(load.mass, np.array(load.com)) for load in payloads])
-        off = max(np.abs(com - actual.com).max(), np.abs(inertia - np.array(actual.inertia)).max())
-        if not off <= ROUNDING * max(1.0, np.abs(inertia).max()):
-            yield f"{link.name} has another centre of mass or inertia than the scenario says (off by {off:.3g})"
+        deviation = max(np.abs(com - actual.com).max(), np.abs(inertia - np.array(actual.inertia)).max())
+        if not deviation <= ROUNDING * max(1.0, np.abs(inertia).max()):
+            yield f"{link.name} has another centre of mass or inertia than the scenario says (off by {deviation:.3g})"
     low, high = (
         (1.0, 1.0)
         if is_exact

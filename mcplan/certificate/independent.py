@@ -129,8 +129,8 @@ class Mechanism:
             f[joint.parent] = f[joint.parent] + F
             m[joint.parent] = m[joint.parent] + T
             if joint.coordinate >= 0:
-                along = _dot(axis, F) if joint.kind == "prismatic" else _dot(axis, T - cross(origin - base, F))
-                torque[joint.coordinate] += joint.multiplier * along
+                component = _dot(axis, F) if joint.kind == "prismatic" else _dot(axis, T - cross(origin - base, F))
+                torque[joint.coordinate] += joint.multiplier * component
         return torque
 
     def _fill_block(
@@ -342,10 +342,10 @@ def contact_deviation(contact: Any, R: np.ndarray, p: np.ndarray) -> np.ndarray:
     """
     if not contact.radius:
         return deviation(R, p, np.asarray(contact.selection))
-    phi, off = rotation_vector(R), np.array(p, float)
-    off[..., 0] += contact.radius * phi[..., 1]
-    off[..., 1] -= contact.radius * phi[..., 0]
-    return np.concatenate([off, np.zeros_like(off)], axis=-1)
+    phi, offset = rotation_vector(R), np.array(p, float)
+    offset[..., 0] += contact.radius * phi[..., 1]
+    offset[..., 1] -= contact.radius * phi[..., 0]
+    return np.concatenate([offset, np.zeros_like(offset)], axis=-1)
 
 
 def rotation_vector(R: np.ndarray) -> np.ndarray:

@@ -37,14 +37,14 @@ def _initial_state(evidence: RecomputedRun) -> Check:
         return Check(name, None, "", f"<= {bound:g}", False, "", f"the beginning cannot be judged: {error}")
     differences = {"time (s)": abs(float(run.t[0])), "velocity": float(np.abs(run.v[0]).max(initial=0.0))}
     differences["posture"] = _largest_difference(run.q[0], plan.stances[0].q)
-    poses = {thing.name: thing.pose for thing in plan.scenario.environment.objects}
+    poses = {item.name: item.pose for item in plan.scenario.environment.objects}
     if run.object_q is not None and run.object_v is not None:
-        for i, thing in enumerate(evidence.record.objects):
-            in_scenario = thing in poses
-            differences[f"pose of {thing}"] = (
-                _largest_difference(run.object_q[0, i], poses[thing]) if in_scenario else np.inf
+        for i, body in enumerate(evidence.record.objects):
+            in_scenario = body in poses
+            differences[f"pose of {body}"] = (
+                _largest_difference(run.object_q[0, i], poses[body]) if in_scenario else np.inf
             )
-            differences[f"velocity of {thing}"] = float(np.abs(run.object_v[0, i]).max())
+            differences[f"velocity of {body}"] = float(np.abs(run.object_v[0, i]).max())
     largest = max(differences, key=lambda key: differences[key])
     violations = [f"{key} is off by {value:.6g}" for key, value in differences.items() if not value <= bound]
     failure = f"the run does not begin as its plan does: {', '.join(violations)}" if violations else ""
@@ -65,11 +65,15 @@ def _time_steps(evidence: RecomputedRun) -> Check:
     if not isinstance(expected_dt, int | float) or not abs(run.dt - expected_dt) <= bound:
         failure = f"samples are {run.dt:g} s apart, simulation.dt is {expected_dt}"
         return Check("time step", None, "s", f"<= {bound:g}", False, "", failure)
-    off = np.abs(np.diff(run.t) - run.dt) if len(run) > 1 else np.zeros(1)
-    (k,) = worst(off)
-    passed = bool(off[k] <= bound)
-    failure = "" if passed else f"time steps by {off[k] + run.dt:.6g} s after {evidence.time(k)}, dt is {run.dt:g}"
-    return Check("time step", float(off[k]), "s", f"<= {bound:g}", passed, "" if passed else evidence.time(k), failure)
+    deviation = np.abs(np.diff(run.t) - run.dt) if len(run) > 1 else np.zeros(1)
+    (k,) = worst(deviation)
+    passed = bool(deviation[k] <= bound)
+    failure = (
+        "" if passed else f"time steps by {deviation[k] + run.dt:.6g} s after {evidence.time(k)}, dt is {run.dt:g}"
+    )
+    return Check(
+        "time step", float(deviation[k]), "s", f"<= {bound:g}", passed, "" if passed else evidence.time(k), failure
+    )
 
 
 def _integration(evidence: RecomputedRun) -> Check:
@@ -151,10 +155,10 @@ def _explanation(evidence: RecomputedRun, k: int, r: np.ndarray) -> str:
 
 def _com(evidence: RecomputedRun) -> Check:
     run, bound = evidence.run, evidence.tolerances.com
-    off = np.linalg.norm(evidence.motion.com - run.com, axis=1)
-    (k,) = worst(off)
-    failure = f"recorded centre of mass is off by {off[k]:.3g} m at {evidence.time(k)}"
-    return at_most("centre of mass", float(off[k]), "m", bound, evidence.time(k), failure)
+    deviation = np.linalg.norm(evidence.motion.com - run.com, axis=1)
+    (k,) = worst(deviation)
+    failure = f"recorded centre of mass is off by {deviation[k]:.3g} m at {evidence.time(k)}"
+    return at_most("centre of mass", float(deviation[k]), "m", bound, evidence.time(k), failure)
 
 
 def _limits(evidence: RecomputedRun) -> Iterator[Check]:

@@ -134,10 +134,10 @@ def object_checks(evidence: RecomputedRun) -> Iterator[Check]:
 def stance_objects(plan: Plan) -> Iterator[Check]:
     """Yield the static support check of objects in a plan; none if no object is touched or moved."""
     line = WorstCase("objects: held", "N, N m beyond the support", PLAN_FORCE)
-    known = {item.name for item in plan.scenario.environment.objects}
+    names = {item.name for item in plan.scenario.environment.objects}
     for k, stance in enumerate(plan.stances):
         touched = {c.carrier.name for c in stance.contacts if c.carrier is not None}
-        for name in sorted(touched | (stance.objects.keys() & known)):
+        for name in sorted(touched | (stance.objects.keys() & names)):
             carrier = _carrier(plan, stance, name)
             missing = _unsupported(stance, carrier)
             motion = "slide or tip" if carrier.rest else "fall"
@@ -168,14 +168,14 @@ def _unsupported(stance: PlannedStance, carrier: Carrier) -> float:
 def _integration(evidence: RecomputedRun, q: np.ndarray, v: np.ndarray) -> Check:
     """Check ``q+ = integrate(q, v+, dt)`` for every object."""
     run, bound = evidence.run, evidence.tolerances.integration
-    off = np.zeros((len(run) - 1, q.shape[1]))
+    deviation = np.zeros((len(run) - 1, q.shape[1]))
     for i in range(q.shape[1]):
         expected = integrate(q[:-1, i], v[1:, i], run.dt)
         same_sign = np.sum(expected[:, 3:] * q[1:, i, 3:], axis=1) >= 0.0
         expected[:, 3:] *= np.where(same_sign, 1.0, -1.0)[:, None]
-        off[:, i] = np.abs(expected - q[1:, i]).max(axis=1)
-    k, i = worst(off)
-    value, where = float(off[k, i]), f"{evidence.record.objects[i]}, {evidence.time(k + 1)}"
+        deviation[:, i] = np.abs(expected - q[1:, i]).max(axis=1)
+    k, i = worst(deviation)
+    value, where = float(deviation[k, i]), f"{evidence.record.objects[i]}, {evidence.time(k + 1)}"
     failure = f"the pose of {where} does not follow from its velocity: off by {value:.3g}"
     return at_most("objects: integration", value, "m, -", bound, where, failure)
 
@@ -189,11 +189,11 @@ def _balance(evidence: RecomputedRun, objects: list[tuple[int, BodyRecord]], q: 
     ``|h(w + d) - h(w)| + |h(d)|``, a first- and a second-order term.
     """
     run, bound = evidence.run, evidence.tolerances.eom
-    off = np.zeros((len(run) - 1, max(len(objects), 1)))
+    deviation = np.zeros((len(run) - 1, max(len(objects), 1)))
     for column, (i, body) in enumerate(objects):
         force, moment, touched = _loads(evidence, i, q[:, i, :3])
         if not touched and evidence.record.physics == "qp":
-            off[:, column] = np.abs(v[1:, i]).max(axis=1)
+            deviation[:, column] = np.abs(v[1:, i]).max(axis=1)
             continue
         R, w = rotation_of(q[:-1, i, 3:].T).transpose(2, 0, 1), v[:-1, i, 3:]
         a, alpha = np.split((v[1:, i] - v[:-1, i]) / run.dt, 2, axis=1)
@@ -204,12 +204,12 @@ def _balance(evidence: RecomputedRun, objects: list[tuple[int, BodyRecord]], q: 
         gyroscopic = _gyroscopic(inertia, w)
         slack = _lengths(_gyroscopic(inertia, w + change) - gyroscopic) + _lengths(_gyroscopic(inertia, change))
         moment_error = np.einsum("kij,kj->ki", inertia, alpha) + gyroscopic + np.cross(r, net_force) - moment[:-1]
-        off[:, column] = np.maximum(np.abs(net_force - force[:-1]).max(axis=1), _lengths(moment_error) - slack)
-    k, column = worst(off)
-    value, where = float(off[k, column]), f"{objects[column][1].name}, {evidence.time(k)}" if objects else ""
+        deviation[:, column] = np.maximum(np.abs(net_force - force[:-1]).max(axis=1), _lengths(moment_error) - slack)
+    k, column = worst(deviation)
+    value, where = float(deviation[k, column]), f"{objects[column][1].name}, {evidence.time(k)}" if objects else ""
     failure = (
         f"equation of motion of {where} off by {value:.6g} N (N m) "
-        f"({np.count_nonzero((off > bound).any(axis=1))} of {len(run)} samples)"
+        f"({np.count_nonzero((deviation > bound).any(axis=1))} of {len(run)} samples)"
     )
     return at_most("objects: equation of motion", value, "N, N m", bound, where, failure)
 
@@ -245,11 +245,11 @@ def _friction(evidence: RecomputedRun, objects: list[tuple[int, BodyRecord]], v:
     for i, body in objects:
         if body.up is None:
             continue
-        up = np.array(body.up)
+        normal_axis = np.array(body.up)
         total = _loads(evidence, i, np.zeros((len(evidence.run), 3)))[0] + _force_on_robot(evidence, body.name)
-        normal = total @ up
-        tangential = total - normal[:, None] * up
-        velocity = v[:, i, :3] - (v[:, i, :3] @ up)[:, None] * up
+        normal = total @ normal_axis
+        tangential = total - normal[:, None] * normal_axis
+        velocity = v[:, i, :3] - (v[:, i, :3] @ normal_axis)[:, None] * normal_axis
         speed = np.linalg.norm(velocity, axis=1)
         limit = body.friction * normal
         excess = np.linalg.norm(tangential, axis=1) - limit * (2.0 - MIN_SLIDING_FRICTION)

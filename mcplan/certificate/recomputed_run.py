@@ -90,8 +90,8 @@ class RecomputedRun:
         """Contact intervals: (index of patch, first sample, sample after the last, index of planned contact)."""
         found = []
         for column, patch in enumerate(self.run.patches):
-            on = np.concatenate([[False], self.run.active[:, column], [False]])
-            edges = np.flatnonzero(on[1:] != on[:-1])
+            is_active = np.concatenate([[False], self.run.active[:, column], [False]])
+            edges = np.flatnonzero(is_active[1:] != is_active[:-1])
             for first, end in zip(edges[::2], edges[1::2], strict=True):
                 found.append((column, int(first), int(end), self._planned_contact(patch, int(first), int(end))))
         return found
@@ -146,15 +146,15 @@ class RecomputedRun:
         """
         R0 = np.array(ball.R)
         k = len(R_patch) if self.record.physics == "qp" else 1
-        off = contact_deviation(ball, R0.T @ R_patch[:k], (p_patch[:k] - p) @ R0) - contact_deviation(
+        offset = contact_deviation(ball, R0.T @ R_patch[:k], (p_patch[:k] - p) @ R0) - contact_deviation(
             ball, (R0.T @ R)[None], np.zeros((1, 3))
         )
         if k == len(R_patch):
-            return off[:, :3]
-        turn = rotation_vector(R_patch[1:] @ np.swapaxes(R_patch[:-1], 1, 2))
-        rolled = np.cumsum(ball.radius * np.cross(turn, np.array(ball.axes)[:, 2]), axis=0)
+            return offset[:, :3]
+        rotation = rotation_vector(R_patch[1:] @ np.swapaxes(R_patch[:-1], 1, 2))
+        rolled = np.cumsum(ball.radius * np.cross(rotation, np.array(ball.axes)[:, 2]), axis=0)
         slid = p_patch - p_patch[0] - np.concatenate([np.zeros((1, 3)), rolled])
-        return off[:, :3] + slid @ R0
+        return offset[:, :3] + slid @ R0
 
     def planned_error(self, column: int, rows: slice, contact: int) -> tuple[np.ndarray, np.ndarray]:
         """Return distance (m) and angle (rad) of a patch from a planned contact."""
@@ -256,8 +256,8 @@ class RecomputedRun:
         planned = self.planned_surfaces.get(contact.support)
         if planned is None:
             return R, p, axes
-        turn = np.array(actual.R) @ planned.R.T
-        return turn @ R, np.array(actual.p) + turn @ (p - planned.p), turn @ axes
+        rotation = np.array(actual.R) @ planned.R.T
+        return rotation @ R, np.array(actual.p) + rotation @ (p - planned.p), rotation @ axes
 
     def _planned_contact(self, patch: str, first: int, end: int) -> int:
         """Return the index of a patch's planned contact in an interval: the nearest one of the stances at that time.

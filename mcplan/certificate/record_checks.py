@@ -68,8 +68,8 @@ def record_checks(evidence: RecomputedRun) -> Iterator[Check]:
 
 
 def _line(name: str, errors: list[str]) -> Check:
-    more = f" (and {len(errors) - 3} more)" if len(errors) > 3 else ""
-    failure = f"{name}: " + "; ".join(errors[:3]) + more if errors else ""
+    suffix = f" (and {len(errors) - 3} more)" if len(errors) > 3 else ""
+    failure = f"{name}: " + "; ".join(errors[:3]) + suffix if errors else ""
     return Check(name, float(len(errors)), "differences", "== 0", not errors, "", failure)
 
 
@@ -112,17 +112,17 @@ def _fields(record: Any, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: value for name, value in record.model_dump(mode="json").items() if name in names}
 
 
-def _differences(where: str, one: Any, other: Any) -> Iterator[str]:
+def _differences(where: str, value: Any, expected: Any) -> Iterator[str]:
     """Yield the differences of two nested values, as ``a.b[0] is 1, expected 2``."""
-    numbers = isinstance(one, int | float) and isinstance(other, int | float) and not isinstance(one, bool)
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        for key in sorted({*one, *other}):
-            yield from _differences(f"{where}.{key}" if where else key, one.get(key), other.get(key))
-    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        for i, (a, b) in enumerate(zip(one, other, strict=True)):
+    numbers = isinstance(value, int | float) and isinstance(expected, int | float) and not isinstance(value, bool)
+    if isinstance(value, Mapping) and isinstance(expected, Mapping):
+        for key in sorted({*value, *expected}):
+            yield from _differences(f"{where}.{key}" if where else key, value.get(key), expected.get(key))
+    elif isinstance(value, list) and isinstance(expected, list) and len(value) == len(expected):
+        for i, (a, b) in enumerate(zip(value, expected, strict=True)):
             yield from _differences(f"{where}[{i}]", a, b)
-    elif not (abs(one - other) <= ROUNDING * max(1.0, abs(other)) if numbers else one == other):
-        yield f"{where} is {_shortened(one)}, expected {_shortened(other)}"
+    elif not (abs(value - expected) <= ROUNDING * max(1.0, abs(expected)) if numbers else value == expected):
+        yield f"{where} is {_shortened(value)}, expected {_shortened(expected)}"
 
 
 def _shortened(value: Any) -> str:
@@ -145,12 +145,12 @@ def solver_checks(evidence: RecomputedRun) -> Iterator[Check]:
         yield Check("no program", float(solved), f"ticks beside {name}", "== 0", not failure, "", failure)
         return
     stride = steps_per_tick(evidence)
-    due = np.arange(len(run)) % stride == 0
-    unsolved = due & ((run.qp_status == HOLD) | (run.qp_status == NO_QP))
-    yield _tick_share(evidence, "ticks without a solution", unsolved, due, tolerances.hold)
+    is_due = np.arange(len(run)) % stride == 0
+    unsolved = is_due & ((run.qp_status == HOLD) | (run.qp_status == NO_QP))
+    yield _tick_share(evidence, "ticks without a solution", unsolved, is_due, tolerances.hold)
     amount = np.full(len(run), np.inf) if run.qp_slack is None else run.qp_slack
     slack = (run.qp_status == SLACK) & ~(amount <= NEGLIGIBLE_VIOLATION)
-    yield _tick_share(evidence, "ticks in slack form", slack, due, tolerances.slack)
+    yield _tick_share(evidence, "ticks in slack form", slack, is_due, tolerances.slack)
     if run.qp_slack is None:
         yield Check("slack", None, "", "", True, "the run has no record of the amount")
         return
@@ -169,8 +169,8 @@ def steps_per_tick(evidence: RecomputedRun) -> int:
     return max(1, round(1.0 / (rate * evidence.run.dt)))
 
 
-def _tick_share(evidence: RecomputedRun, name: str, ticks: np.ndarray, due: np.ndarray, bound: float) -> Check:
+def _tick_share(evidence: RecomputedRun, name: str, ticks: np.ndarray, is_due: np.ndarray, bound: float) -> Check:
     count = int(np.count_nonzero(ticks))
-    share = count / max(int(np.count_nonzero(due)), 1)
+    share = count / max(int(np.count_nonzero(is_due)), 1)
     where = f"{count}, the first at {evidence.time(int(np.argmax(ticks)))}" if count else ""
     return at_most(name, share, "of all", bound, where, f"{name}: {where}; {share:.3g} of all, allowed {bound:g}")

@@ -104,40 +104,40 @@ class Reproduction:
         run = self.run
         residual = self.found.force - run.tau_ext
         residual[:, 6:] -= run.tau
-        off = np.abs(residual) / self._force_scale[:, None]
-        k, i = worst(off)
-        where, violated = self._where(i, k), ~(off.max(axis=1) <= EQUATION)
+        deviation = np.abs(residual) / self._force_scale[:, None]
+        k, i = worst(deviation)
+        where, violated = self._where(i, k), ~(deviation.max(axis=1) <= EQUATION)
         text = (
             f"equation of motion off by {abs(residual[k, i]):.6g} N (N m) at {where} "
             f"({np.count_nonzero(violated)} of {len(run)} samples)"
         )
-        return self._line("equation of motion", float(off[k, i]), "relative", EQUATION, where, text)
+        return self._line("equation of motion", float(deviation[k, i]), "relative", EQUATION, where, text)
 
     def _integration(self) -> Check:
         """Check ``v+ = v + dt vd`` and ``q+ = integrate(q, v+, dt)``; a quaternion and its negative are the same."""
         run = self.run
-        off = np.zeros((len(run), run.v.shape[1]))
-        off[:, 3:6] = np.abs(np.linalg.norm(run.q[:, 3:7], axis=1) - 1)[:, None]
+        deviation = np.zeros((len(run), run.v.shape[1]))
+        deviation[:, 3:6] = np.abs(np.linalg.norm(run.q[:, 3:7], axis=1) - 1)[:, None]
         if len(run) > 1:
             position_error = (
                 configuration_difference(self.found.next_configuration(run.dt), run.q[1:]) / _magnitude(run.q)[1:]
             )
             velocity_error = np.abs(run.v[1:] - run.v[:-1] - run.dt * run.vd[:-1])
-            off[1:] = np.maximum(
-                np.maximum(off[1:], position_error), velocity_error / _magnitude(run.v[:-1], run.v[1:])
+            deviation[1:] = np.maximum(
+                np.maximum(deviation[1:], position_error), velocity_error / _magnitude(run.v[:-1], run.v[1:])
             )
-        k, i = worst(off)
-        value, where = float(off[k, i]), self._where(i, k)
+        k, i = worst(deviation)
+        value, where = float(deviation[k, i]), self._where(i, k)
         text = f"{where} does not follow from the sample before it: off by {value:.3g}"
         return self._line("integration", value, "relative", INTEGRATION, where, text)
 
     def _com(self) -> Check:
         theirs = self.found.com
         scale = np.maximum(1.0, np.linalg.norm(theirs, axis=1))
-        off = np.maximum(_lengths(theirs - self.evidence.motion.com), _lengths(theirs - self.run.com)) / scale
-        (k,) = worst(off)
+        deviation = np.maximum(_lengths(theirs - self.evidence.motion.com), _lengths(theirs - self.run.com)) / scale
+        (k,) = worst(deviation)
         text = f"{_vector_text(theirs[k])} instead of {_vector_text(self.run.com[k])} m"
-        return self._agreement("centre of mass", float(off[k]), self.evidence.time(k), text)
+        return self._agreement("centre of mass", float(deviation[k]), self.evidence.time(k), text)
 
     def _poses(self) -> Check:
         motion, patches = self.evidence.motion, self.run.patches
@@ -145,11 +145,11 @@ class Reproduction:
         R = np.stack([motion.R[name] for name in patches], axis=1)
         scale = np.maximum(1.0, np.linalg.norm(p, axis=2))
         R_error = np.abs(self.found.R - R).max(axis=(2, 3))
-        off = np.maximum(np.linalg.norm(self.found.p - p, axis=2) / scale, R_error)
-        k, i = worst(off)
+        deviation = np.maximum(np.linalg.norm(self.found.p - p, axis=2) / scale, R_error)
+        k, i = worst(deviation)
         theirs, ours = _vector_text(self.found.p[k, i]), _vector_text(p[k, i])
         text = f"{theirs} instead of {ours} m, rotation off by {R_error[k, i]:.3g}"
-        return self._agreement("patch poses", float(off[k, i]), f"{patches[i]}, {self.evidence.time(k)}", text)
+        return self._agreement("patch poses", float(deviation[k, i]), f"{patches[i]}, {self.evidence.time(k)}", text)
 
     def _velocities(self) -> Check:
         run, rows, patches = self.run, self.rows, self.run.patches
@@ -162,11 +162,11 @@ class Reproduction:
                 unit[..., c] = 1.0
                 ours[:, i, c] = np.sum((unloaded - mechanism.motion(q, wrench=unit, patches=[patch]).force) * v, axis=1)
         theirs = self.found.twist[rows]
-        off = np.abs(theirs - ours) / np.maximum(1.0, np.abs(v).max(axis=1))[:, None, None]
-        k, i, c = worst(off)
+        deviation = np.abs(theirs - ours) / np.maximum(1.0, np.abs(v).max(axis=1))[:, None, None]
+        k, i, c = worst(deviation)
         text = f"{theirs[k, i, c]:.9g} instead of {ours[k, i, c]:.9g} m/s (rad/s)"
         where = f"{patches[i]} {'xyz'[c % 3]}, {self.evidence.time(int(rows[k]))}"
-        return self._agreement("patch velocities", float(off[k, i, c]), where, text)
+        return self._agreement("patch velocities", float(deviation[k, i, c]), where, text)
 
     def _energy(self) -> Check:
         """Check ``T = v' M v / 2`` and ``V = m g z``; ``M v`` are the forces of an acceleration v at rest."""
@@ -175,12 +175,14 @@ class Reproduction:
         momentum = mechanism.motion(q, vd=v).force - mechanism.motion(q).force
         kinetic = 0.5 * np.sum(v * momentum, axis=1)
         potential = self._weight * self.evidence.motion.com[rows, 2]
-        off = np.maximum(np.abs(self.found.kinetic[rows] - kinetic), np.abs(self.found.potential[rows] - potential))
+        deviation = np.maximum(
+            np.abs(self.found.kinetic[rows] - kinetic), np.abs(self.found.potential[rows] - potential)
+        )
         scale = np.maximum(np.maximum(kinetic, np.abs(potential)), self._weight)
-        (k,) = worst(off / scale)
+        (k,) = worst(deviation / scale)
         theirs, ours = self.found.kinetic[rows][k], self.found.potential[rows][k]
         text = f"{theirs:.9g} and {ours:.9g} J instead of {kinetic[k]:.9g} and {potential[k]:.9g} J"
-        return self._agreement("energy", float(off[k] / scale[k]), self.evidence.time(int(rows[k])), text)
+        return self._agreement("energy", float(deviation[k] / scale[k]), self.evidence.time(int(rows[k])), text)
 
     def _power(self) -> Check:
         """Check ``dE/dt = v' (S' tau + tau_ext) + sum w . twist``."""
@@ -189,10 +191,10 @@ class Reproduction:
         force[:, 6:] += run.tau[rows]
         powers = np.concatenate([run.v[rows] * force, (run.wrench[rows] * self.found.twist[rows]).sum(axis=2)], axis=1)
         power, rate = powers.sum(axis=1), self.found.energy_rate(rows)
-        off = np.abs(rate - power) / np.maximum(1.0, np.abs(powers).sum(axis=1))
-        (k,) = worst(off)
+        deviation = np.abs(rate - power) / np.maximum(1.0, np.abs(powers).sum(axis=1))
+        (k,) = worst(deviation)
         text = f"energy changes by {rate[k]:.9g} W, but {power[k]:.9g} W are supplied"
-        return self._agreement("power", float(off[k]), self.evidence.time(int(rows[k])), text)
+        return self._agreement("power", float(deviation[k]), self.evidence.time(int(rows[k])), text)
 
     def _objects(self) -> Iterator[Check]:
         run, bodies = self.run, {body.name: body for body in self.evidence.record.plan.bodies}
@@ -208,8 +210,8 @@ class Reproduction:
             ours = Mechanism(robot).motion(q, v, vd).force
             scale = np.maximum(np.abs(ours).max(axis=1), STANDARD_GRAVITY * body.mass)
             forces.append(np.abs(found.force - ours).max(axis=1) / scale)
-            off = configuration_difference(found.next_configuration(run.dt), q[1:])
-            steps.append(off.max(axis=1) / _magnitude(q)[1:, 0])
+            deviation = configuration_difference(found.next_configuration(run.dt), q[1:])
+            steps.append(deviation.max(axis=1) / _magnitude(q)[1:, 0])
         if not objects:
             return
         i, k = worst(np.array(forces))
@@ -226,7 +228,7 @@ class Reproduction:
 
     @cached_property
     def _force_scale(self) -> np.ndarray:
-        """Largest force or moment of every sample, (N,), in all terms of the equation of motion; or the weight."""
+        """Largest force or moment of every sample, (N,), among all terms of the equation of motion, and the weight."""
         run = self.run
         forces = (self.evidence.motion.force, run.tau, run.tau_ext, run.wrench)
         largest = [np.abs(force.reshape(len(run), -1)).max(axis=1, initial=0.0) for force in forces]

@@ -209,8 +209,8 @@ def _stance_values(robot: RobotRecord, plan: PlanRecord, k: int) -> Iterator[tup
     for contact in placed:
         R, p = motion.R[contact.patch][0], motion.p[contact.patch][0]
         target = np.array(contact.R)
-        at = (p - np.array(contact.p)) @ target
-        error = contact_deviation(contact, (target.T @ R)[None], at[None])[0]
+        local = (p - np.array(contact.p)) @ target
+        error = contact_deviation(contact, (target.T @ R)[None], local[None])[0]
         distance, angle = float(np.linalg.norm(error[:3])), float(np.rad2deg(np.linalg.norm(error[3:])))
         yield "contact place", distance, PLAN_PLACE, f"{contact.patch} is {distance:.4g} m away from its place"
         yield "contact angle", angle, PLAN_ANGLE_DEG, f"{contact.patch} is turned by {angle:.4g} deg from its place"

@@ -160,6 +160,6 @@ integration and friction cones have the same tolerances as in ``qp``: the report
 
 def tolerances_of(physics: str) -> Tolerances:
     """Return the tolerances for runs of a physics; a custom physics has those of physics driven by torques."""
-    known = BACK_ENDS.get(physics)
-    found: Tolerances = load_object(known.tolerances) if known else PHYSICAL
+    back_end = BACK_ENDS.get(physics)
+    found: Tolerances = load_object(back_end.tolerances) if back_end else PHYSICAL
     return found

@@ -171,8 +171,8 @@ class _TransitionLines:
         self._contacts(track, t, motion)
         self._swing_paths(track, t, motion)
         self._joint_limits(track)
-        for at, forces in () if track.segment.passes else zip(*self.balance.along(track), strict=True):
-            where, patches = track.label(at), ", ".join(contact.patch for contact in track.closed) or "no contact"
+        for time, forces in () if track.segment.passes else zip(*self.balance.along(track), strict=True):
+            where, patches = track.label(time), ", ".join(contact.patch for contact in track.closed) or "no contact"
             self.balance_line.update(
                 forces.missing, where, f"{patches} cannot hold the robot: {forces.missing:.4g} N (N m) are missing"
             )
@@ -264,7 +264,7 @@ class _TransitionLines:
             t = np.interp(
                 np.arange(VELOCITY_SAMPLES * (len(times) - 1) + 1) / VELOCITY_SAMPLES, np.arange(len(times)), times
             )
-            speed, when = np.abs(timed_states(track, t).v[:, 6:]), [track.timed_label(at) for at in t]
+            speed, when = np.abs(timed_states(track, t).v[:, 6:]), [track.timed_label(time) for time in t]
         rates = speed / np.maximum(limit, np.finfo(float).tiny)
         piece, i = np.unravel_index(np.argmax(rates), rates.shape)
         value, where = float(rates[piece, i]), f"{names[i]}, {when[piece]}"

@@ -76,8 +76,8 @@ class TransitionTrack:
         Only constrained directions count; axes of the contact, m and rad.
         """
         R0, p0 = self.contact_pose(contact, t)
-        back = np.swapaxes(R0, 1, 2)
-        return contact_deviation(contact, back @ R, np.einsum("kij,kj->ki", back, p - p0))
+        to_contact = np.swapaxes(R0, 1, 2)
+        return contact_deviation(contact, to_contact @ R, np.einsum("kij,kj->ki", to_contact, p - p0))
 
     def object_poses(self, name: str, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return rotations (m, 3, 3) and positions (m, 3) of an object at times (m,), on a minimum-jerk path."""
@@ -104,15 +104,15 @@ class TransitionTrack:
                     self.start_poses[carrier.name][:3],
                 )
                 (end,) = (c.carrier for c in self.segment.contacts if c.patch == contact.patch)
-                turn, rest = R @ R0.T, self._support_contact(t, carrier, end)
+                rotation, rest = R @ R0.T, self._support_contact(t, carrier, end)
                 if rest is not None and rest is carrier.rest:
                     rest = replace(rest, p=p, R=R)
                 contact = replace(
                     contact,
-                    axes=turn @ contact.axes,
-                    R=turn @ contact.R,
-                    p=p + turn @ (contact.p - p0),
-                    carrier=replace(carrier, com=p + turn @ (carrier.com - p0), rest=rest),
+                    axes=rotation @ contact.axes,
+                    R=rotation @ contact.R,
+                    p=p + rotation @ (contact.p - p0),
+                    carrier=replace(carrier, com=p + rotation @ (carrier.com - p0), rest=rest),
                 )
             found.append(contact)
         return found
@@ -145,13 +145,13 @@ class TransitionTrack:
             return False
         share = np.linspace(0.0, 1.0, 2 + int(np.linalg.norm(shift) / CORNER_SPACING))
         corners = (rest.world_points + share[:, None, None] * shift).reshape(-1, 3)
-        below = np.zeros(len(corners), bool)
+        is_supported = np.zeros(len(corners), bool)
         for surface in self.environment.surfaces:
             if rest.normal @ surface.normal > 0.0:
                 local = (corners - surface.p) @ surface.R
-                out = distance_beyond(local[:, None, :2], surface.polygon, False)
-                below |= (np.abs(local[:, 2]) < SUPPORT_TOLERANCE) & (out < SUPPORT_TOLERANCE)
-        return bool(below.all())
+                outside = distance_beyond(local[:, None, :2], surface.polygon, False)
+                is_supported |= (np.abs(local[:, 2]) < SUPPORT_TOLERANCE) & (outside < SUPPORT_TOLERANCE)
+        return bool(is_supported.all())
 
     def contact_pose(self, contact: Contact, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the poses (m, 3, 3), (m, 3) of a closed contact at times (m,); it moves with an object it is on."""
@@ -169,7 +169,7 @@ def tracks_of(plan: Plan) -> tuple[list[TransitionTrack], list[str]]:
     for k in (0, len(plan.stances) - 1):
         if plan.stances[k].passing is not None:
             contradictions.append(f"stance {k}: the plan {'ends' if k else 'begins'} in motion")
-    poses = {thing.name: np.asarray(thing.pose, float) for thing in environment.objects}
+    poses = {item.name: np.asarray(item.pose, float) for item in environment.objects}
     for name, pose in plan.stances[0].objects.items():
         if name not in poses or np.abs(pose - poses[name]).max() > POSE_EPS:
             contradictions.append(f"stance 0: the plan begins with {name} elsewhere than the scenario")

@@ -91,7 +91,7 @@ class MujocoDistances:
         return found
 
     def _geom_pairs(self, pairs: tuple[tuple[str, str], ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the indices of both geoms, and of the pair of names, of each pair of geoms; the last result is cached."""
+        """Return the indices of both geoms and of the pair of names, for each pair of geoms; the result is cached."""
         if self._cached_pairs is None or self._cached_pairs[0] != pairs:
             rows = [(i, j, k) for k, (a, b) in enumerate(pairs) for i in self._geoms[a] for j in self._geoms[b]]
             self._cached_pairs = pairs, np.array(rows, int).reshape(-1, 3).T

@@ -1,4 +1,4 @@
-"""Closest calls: smallest margins of a run, from its certificate and its plan."""
+"""Closest calls: the smallest margins of a run, from its certificate and its plan."""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 from mcplan.certificate.report import Check, Report
 from mcplan.record.run import Run
 
-WORDS = {
+LABELS = {
     "torque": "joint torque",
     "velocity": "joint velocity",
     "position": "joint position",
@@ -24,41 +24,41 @@ WORDS = {
     "unplanned contact": "unplanned contact",
     "fall": "sinking of the centre of mass",
 }
-"""Labels of the checks that are margins of the motion; all goals together are one call."""
+"""Label of each check that is a margin of the motion. All goals together are one more closest call."""
 
 SCALES = {"m": (1e3, "mm"), "N": (1.0, "N"), "deg": (1.0, "deg"), "rad": (1.0, "rad"), "s": (1.0, "s")}
-"""Display unit of a value, with its factor."""
+"""Factor and display unit by unit of the certificate."""
 
-TIME = re.compile(r",? ?(?:at )?\b(?P<text>t = (?P<t>[\d.]+) s)")
-"""Time in the text of a check."""
+TIME_PATTERN = re.compile(r",? ?(?:at )?\b(?P<text>t = (?P<t>[\d.]+) s)")
+"""Pattern of the time in the text of a check."""
 
 MIN_SHARE = 0.05
-"""Minimum used share of a bound for a closest call."""
+"""Checks that use a smaller share of their bound are not listed."""
 
 
 @dataclass(frozen=True)
-class Call:
+class ClosestCall:
     """One quantity at its smallest margin.
 
     Attributes
     ----------
-    what : name of the quantity.
-    value : as text with unit.
+    quantity : its name.
+    value : its value, as text with unit.
     share : used share of the bound, above 1 if it is violated; None without a bound.
-    where : place, without the time.
+    where : joint, contact or pair of bodies.
     t : time, s; None if there is no single time.
     """
 
-    what: str
+    quantity: str
     value: str
     share: float | None
     where: str
     t: float | None
 
 
-def closest_calls(run: Run, certificate: Report) -> list[Call]:
+def closest_calls(run: Run, certificate: Report) -> list[ClosestCall]:
     """Return the closest calls: largest share of a bound first, then checks with a margin only."""
-    calls = [_call(run, check, WORDS[check.name]) for check in certificate.checks if check.name in WORDS]
+    calls = [_call(run, check, LABELS[check.name]) for check in certificate.checks if check.name in LABELS]
     goals = [check for check in certificate.checks if check.name.startswith(("goal", "item ")) and share_of(check)]
     if goals:
         worst = max(goals, key=lambda check: share_of(check) or 0.0)
@@ -70,23 +70,23 @@ def closest_calls(run: Run, certificate: Report) -> list[Call]:
 
 
 def share_of(check: Check) -> float | None:
-    """Return value / upper bound, if the bound is not zero."""
+    """Return value / upper bound; None without a value or a positive upper bound."""
     bound = re.fullmatch(r"<= ([\d.e+-]+)", check.bound)
     if bound is None or check.value is None or not float(bound[1]) > 0.0:
         return None
     return check.value / float(bound[1])
 
 
-def time_of(where: str) -> tuple[str, float | None]:
-    """Return a place without its time, and the time (s)."""
-    found = TIME.search(where)
+def split_time(where: str) -> tuple[str, float | None]:
+    """Split the text of a place and time into the place and the time (s)."""
+    found = TIME_PATTERN.search(where)
     return (where, None) if found is None else (where[: found.start()] + where[found.end() :], float(found["t"]))
 
 
-def _call(run: Run, check: Check, what: str) -> Call | None:
+def _call(run: Run, check: Check, quantity: str) -> ClosestCall | None:
     if check.value is None or not np.isfinite(check.value):
         return None
-    place, t = time_of(check.where)
+    place, t = split_time(check.where)
     share = share_of(check)
     if check.name == "friction ratio":
         share = check.value
@@ -102,7 +102,7 @@ def _call(run: Run, check: Check, what: str) -> Call | None:
         unit, _, rest = check.unit.partition(" ")
         factor, display_unit = SCALES.get(unit, (1.0, unit))
         value = f"{factor * check.value:.3g} {display_unit} {rest}".rstrip()
-    return Call(what, value, share, place, t)
+    return ClosestCall(quantity, value, share, place, t)
 
 
 def _range_share(run: Run, margin: float, joint: str) -> float | None:
@@ -114,7 +114,7 @@ def _range_share(run: Run, margin: float, joint: str) -> float | None:
     return float(1.0 - margin / half) if np.isfinite(half) and half > 0.0 else None
 
 
-def _smallest_push(run: Run) -> Call | None:
+def _smallest_push(run: Run) -> ClosestCall | None:
     """Return the smallest resisted horizontal push of the plan's stances."""
     pushes = [stance.margins.get("equilibrium") for stance in run.plan.stances]
     margins = [(push, k) for k, push in enumerate(pushes) if push is not None]
@@ -124,4 +124,4 @@ def _smallest_push(run: Run) -> Call | None:
     phases = [i for i, phase in enumerate(run.record.phases) if phase.stance == k]
     samples = np.flatnonzero(np.isin(run.phase, phases))
     t = float(run.t[samples[0]]) if len(samples) else None
-    return Call("push that a stance resists", f"{push:.0f} N", None, f"stance {k} of the plan, at rest", t)
+    return ClosestCall("push that a stance resists", f"{push:.0f} N", None, f"stance {k} of the plan, at rest", t)

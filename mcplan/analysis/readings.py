@@ -1,4 +1,4 @@
-"""Loads and shares of limits of a run over time: forces, torques, velocities, friction cones, margin of the CoM."""
+"""Loads of a run over time, and used shares of its limits: forces, torques, velocities, friction cones, CoM margin."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from mcplan.analysis.regions import com_limits
 from mcplan.record.run import Run
 
 MAX_INTERVALS = 600
-"""Maximum number of time intervals: more points than pixels of a chart would only enlarge the page."""
+"""Maximum number of time intervals: more points than a chart has pixels would only enlarge the page."""
 
 LOADED_N = 1.0
 """N: minimum normal force for evaluating friction (as in the certificate)."""
@@ -19,7 +19,7 @@ LOADED_N = 1.0
 
 @dataclass(frozen=True, eq=False)
 class Readings:
-    """Values of a run over equal time intervals: forces at the middle, the worst shares and margins.
+    """Values of a run over equal time intervals: forces in the middle, and the worst shares and margins.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Readings:
 
     @cached_property
     def pace(self) -> PaceOfRun:
-        """The pace of the run; its active limits need a linear program at every evaluated point."""
+        """Pace of the run, cached: its active limits need a linear program for every evaluated point."""
         return PaceOfRun(self.run)
 
     @cached_property
@@ -54,9 +54,9 @@ class Readings:
         return np.linalg.norm(self.run.wrench[:, :, :3].sum(axis=1), axis=1)
 
     @cached_property
-    def cone_used(self) -> np.ndarray:
-        """Used share of the friction cone, or of a grasp's maximum force, of each patch, (N, P); NaN without load."""
-        columns = [cone_used(self.run, column) for column in range(len(self.run.patches))]
+    def cone_share(self) -> np.ndarray:
+        """Share of its friction cone (grasp: of its maximum force) that each patch uses, (N, P); NaN without load."""
+        columns = [cone_share(self.run, column) for column in range(len(self.run.patches))]
         return np.column_stack(columns) if columns else np.full((len(self.run), 1), np.nan)
 
     @cached_property
@@ -83,37 +83,37 @@ class Readings:
         return np.split(values, self.edges[1:-1])
 
 
-def cone_used(run: Run, column: int) -> np.ndarray:
-    """Return the used share of a patch's capacity per sample, (N,); NaN without load.
+def cone_share(run: Run, column: int) -> np.ndarray:
+    """Return the share of its friction cone that a patch uses, per sample, (N,); NaN without load.
 
-    ``|f_t| / (mu f_n)`` at the worst point (1 = sliding); of a grasp, which has no cone, ``|f|`` by its largest force.
-    A patch may rest on a surface and grasp a bar later: the contact is that of `Run.planned`.
+    This is ``|f_t| / (mu f_n)`` at the worst point; at 1 the contact slides. A grasp has no cone: there it is the force
+    divided by the maximum force. A patch may rest on a surface first and grasp a bar later, as in `Run.planned`.
     """
-    grip = largest_grip(run, run.patches[column])
+    grip = max_grip_force(run, run.patches[column])
     force = np.linalg.norm(run.wrench[:, column, :3], axis=1)
     grip_share = np.where(run.active[:, column], force / grip, np.nan)
-    return np.where(np.isnan(grip), friction_used(run, column), grip_share)
+    return np.where(np.isnan(grip), friction_share(run, column), grip_share)
 
 
-def largest_grip(run: Run, patch: str) -> np.ndarray:
+def max_grip_force(run: Run, patch: str) -> np.ndarray:
     """Return the maximum force of a patch's grasp per sample, (N,), N; NaN without a grasp."""
     grasps = (contact if contact is not None and contact.kind == "grasp" else None for contact in run.planned(patch))
     limits = [None if grasp is None else grasp.max_force for grasp in grasps]
     return np.array(limits, float)[run.phase]
 
 
-def friction_used(run: Run, column: int) -> np.ndarray:
-    """Return |f_t| / (mu f_n) per sample at the worst loaded point of a patch; NaN if none is loaded.
+def friction_share(run: Run, column: int) -> np.ndarray:
+    """Return ``|f_t| / (mu f_n)`` per sample at the worst loaded point of a patch; NaN if none is loaded.
 
-    mu is that of the planned contact of the patch nearest to the phase of the sample.
+    mu is the friction coefficient of the planned contact of the patch that is nearest to the phase of the sample.
     """
-    used = np.full(len(run.t), np.nan)
+    share = np.full(len(run.t), np.nan)
     mu = run.patch_friction(run.patches[column])
     sample = run.point_sample()
     normal = np.einsum("ij,ij->i", run.point_force, run.point_normal)
     loaded = (run.point_patch == column) & (normal > LOADED_N) & ~np.isnan(mu[sample])
     tangential = np.linalg.norm(run.point_force - normal[:, None] * run.point_normal, axis=1)
     ratio = tangential[loaded] / (mu[sample[loaded]] * normal[loaded])
-    used[sample[loaded]] = 0.0
-    np.maximum.at(used, sample[loaded], ratio)
-    return used
+    share[sample[loaded]] = 0.0
+    np.maximum.at(share, sample[loaded], ratio)
+    return share

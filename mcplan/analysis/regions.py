@@ -11,12 +11,12 @@ from mcplan.scene.contact import Contact
 from mcplan.statics.support_region import SupportRegion, support_region
 
 
-class Regions:
-    """Cache of support regions by their contacts.
+class SupportRegionCache:
+    """Support regions, cached by their contacts.
 
     Parameters
     ----------
-    mass : kg.
+    mass : mass of the robot, kg.
     """
 
     def __init__(self, mass: float):
@@ -25,13 +25,13 @@ class Regions:
 
     def __call__(self, contacts: Sequence[Contact]) -> SupportRegion:
         """Return the support region of these contacts."""
-        key = contacts_key(contacts)
+        key = contact_set_key(contacts)
         if key not in self._cache:
             self._cache[key] = support_region(contacts, self._mass)
         return self._cache[key]
 
 
-def contacts_key(contacts: Sequence[Contact]) -> tuple:
+def contact_set_key(contacts: Sequence[Contact]) -> tuple:
     """Return a cache key of contacts: poses, friction and force limits."""
     return tuple(contact_key(contact) for contact in contacts)
 
@@ -46,29 +46,30 @@ def contact_spans(run: Run) -> list[tuple[int, int, tuple[Contact, ...]]]:
 def com_limits(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the static limits of the centre of mass within the support region.
 
-    The region is ``A c <= b``. The limits of ``c_i`` hold with the other coordinate ``c_k`` fixed: on each side, the
-    nearest of ``(b_j - A_jk c_k) / A_ji``. Mass and friction are those of the simulation.
+    The region is ``A c <= b`` with the horizontal position c, row by row ``A_j c <= b_j``. The limits of one coordinate
+    ``c_i`` hold for the current value of the other one, ``c_k``: on each side, the nearest of
+    ``(b_j - A_jk c_k) / A_ji``. Mass and friction are those of the simulation.
 
     Returns
     -------
-    low, high : (N, 2) limits, m; NaN without contacts, infinite in directions in which the region is unbounded.
-    depth : (N,) distance to the nearest edge of the region, m; negative outside, NaN without contacts.
+    low, high : (N, 2) limits, m; NaN without a region, infinite in directions in which the region is unbounded.
+    depth : (N,) distance to the nearest edge of the region, m; negative outside, NaN without a region.
     """
     low, high = np.full((len(run), 2), np.nan), np.full((len(run), 2), np.nan)
     depth = np.full(len(run), np.nan)
-    regions = Regions(run.loaded_robot.mass)
-    for begin, end, contacts in contact_spans(run):
+    regions = SupportRegionCache(run.loaded_robot.mass)
+    for first, end, contacts in contact_spans(run):
         region = regions(contacts) if contacts else None
         if region is None or region.empty:
             continue
-        com, rows = run.com[begin:end, :2], slice(begin, end)
+        com, rows = run.com[first:end, :2], slice(first, end)
         distance = region.b - com @ region.A.T
         depth[rows] = distance.min(axis=1)
         for axis in range(2):
-            along, across = region.A[:, axis], 1 - axis
-            slack = region.b - np.outer(com[:, across], region.A[:, across])
+            coefficient, other = region.A[:, axis], 1 - axis
+            slack = region.b - np.outer(com[:, other], region.A[:, other])
             with np.errstate(divide="ignore", invalid="ignore"):
-                limit = slack / along
-            high[rows, axis] = np.where(along > 1e-9, limit, np.inf).min(axis=1)
-            low[rows, axis] = np.where(along < -1e-9, limit, -np.inf).max(axis=1)
+                limit = slack / coefficient
+            high[rows, axis] = np.where(coefficient > 1e-9, limit, np.inf).min(axis=1)
+            low[rows, axis] = np.where(coefficient < -1e-9, limit, -np.inf).max(axis=1)
     return low, high, depth

@@ -20,7 +20,14 @@ from mcplan.scene.polygon import area
 def scenario_text(
     found: DetectedScene, proposal: Proposal, robot: Robot, source: Path, directory: Path, name: str
 ) -> str:
-    """Return the text of the scenario, for a file in ``directory``."""
+    """Return the text of a scenario file; the path of the robot is relative to its ``directory``.
+
+    Parameters
+    ----------
+    found, proposal : detected scene, and start and goal in it.
+    source : mesh or world file from which the scene was detected.
+    name : of the scenario.
+    """
     return "\n".join(_lines(found, proposal, robot, source, directory, name)) + "\n"
 
 
@@ -39,7 +46,7 @@ def _lines(
     yield "environment:"
     yield "  surfaces:                 # size or polygon in the frame of the pose, whose z axis is the normal"
     for surface in found.surfaces:
-        yield f"    - {inline(_surface(surface))}  # {_described(surface)}"
+        yield f"    - {inline(_surface(surface))}  # {_size_text(surface)}"
     data = environment_data(found.environment)
     if found.bars:
         yield "  bars:                     # can be grasped, leant on, stood on"
@@ -95,7 +102,7 @@ def _surface(surface: Surface) -> dict[str, Any]:
     return data | {"thickness": round(surface.thickness, 4), "friction": surface.friction}
 
 
-def _described(surface: Surface) -> str:
+def _size_text(surface: Surface) -> str:
     slope = np.degrees(np.arccos(min(surface.normal[2], 1.0)))
     tilt = f", {slope:.0f} degrees" if slope > 0.5 else ""
     return f"{area(surface.polygon):.2f} m², {round(surface.p[2], 2) + 0.0:.2f} m high{tilt}"

@@ -1,6 +1,6 @@
 """Clock times of the controller: slowest ticks with time, phase and dominant part.
 
-A median of 0.2 ms does not show the one tick in which a motion was replanned.
+The median of the clock times does not show the single tick in which a motion was replanned.
 """
 
 from collections.abc import Mapping
@@ -15,24 +15,24 @@ PARTS = ("terms", "machine", "program")
 """Parts of a tick: kinematics and dynamics, state machine with replanning, quadratic program."""
 
 
-def tick_time(seconds: float) -> str:
+def format_tick_time(seconds: float) -> str:
     """Format the clock time of a tick: ms, or s from 1 s."""
     return f"{seconds:.1f} s" if seconds >= 1.0 else f"{1e3 * seconds:.3g} ms"
 
 
-WORDS = {
+PART_LABELS = {
     "terms": "kinematics and dynamics",
     "machine": "state machine, including replanning",
     "program": "quadratic program",
     "control": "the whole control tick",
     "physics": "physics",
 }
-"""Names of the parts of a step, in the order of the report."""
+"""Label of each part of a step, in the order of the report."""
 
 
 @dataclass(frozen=True)
 class SlowTick:
-    """A tick of the controller.
+    """A slow tick of the controller.
 
     Parameters
     ----------
@@ -49,29 +49,29 @@ class SlowTick:
     part_time: float
 
 
-def slowest_tick(run: Run) -> str:
+def describe_slowest_tick(run: Run) -> str:
     """Return the slowest tick of a run in a sentence; "" without clock times."""
     if not (ticks := slowest_ticks(run, count=1)):
         return ""
     tick = ticks[0]
-    share = f", {tick_time(tick.part_time)} of it {tick.part}" if tick.part else ""
+    share = f", {format_tick_time(tick.part_time)} of it {tick.part}" if tick.part else ""
     return (
-        f"slowest tick: {tick_time(tick.time)} at t = {tick.t + run.t[0]:.3f} s in {tick.phase}{share} "
-        f"(median {tick_time(float(np.median(run.timing['control'])))})"
+        f"slowest tick: {format_tick_time(tick.time)} at t = {tick.t + run.t[0]:.3f} s in {tick.phase}{share} "
+        f"(median {format_tick_time(float(np.median(run.timing['control'])))})"
     )
 
 
-def slowest_ticks(run: Run, count: int = 5, apart: float = 0.02) -> list[SlowTick]:
-    """Return the slowest ticks, the slowest first; at most one within ``apart`` s."""
+def slowest_ticks(run: Run, count: int = 5, min_spacing: float = 0.02) -> list[SlowTick]:
+    """Return the slowest ticks, the slowest first, at least ``min_spacing`` (s) from each other."""
     times = run.timing.get("control")
     ticks = np.flatnonzero(run.qp_status != NO_QP)
     if times is None or not len(times) or not len(ticks):
         return []
     found: list[SlowTick] = []
-    for i in np.argsort(-times[: len(ticks)], kind="stable")[: 50 * count]:
+    for i in np.argsort(-times[: len(ticks)], kind="stable")[: 50 * count]:  # slow ticks come in groups
         k = int(ticks[i])
         t = float(run.t[k] - run.t[0])
-        if all(abs(t - other.t) > apart for other in found):
+        if all(abs(t - other.t) > min_spacing for other in found):
             parts = {name: run.timing[name][i] for name in PARTS if name in run.timing}
             part = max(parts, key=lambda name: float(parts[name]), default="")
             phase = run.phases[int(run.phase[k])]
@@ -81,7 +81,7 @@ def slowest_ticks(run: Run, count: int = 5, apart: float = 0.02) -> list[SlowTic
     return found
 
 
-def steps_of_tick(run: Run) -> int:
+def steps_per_tick(run: Run) -> int:
     """Return the number of physics steps per control tick, from the scenario's ``control.rate``."""
     control = run.record.scenario.document.get("control")
     rate = control.get("rate") if isinstance(control, Mapping) else None

@@ -14,22 +14,24 @@ from mcplan.statics.wrench_set import WrenchSet, wrench_set
 from mcplan.textbook.constraint.contact_rows import StanceRank, stance_rank
 
 ACCELERATION = 0.5
-"""m/s²: acceleration in any direction for the 3-D region of the centre of mass."""
+"""m/s²: the 3-D region of the centre of mass allows accelerations of this magnitude in any direction."""
 
 
 class StanceStatics(NamedTuple):
-    """Statics of a plan's stance in its posture, with contacts at their actual poses.
+    """Statics of a plan's stance in its posture; contacts are placed at the poses of the patches in this posture.
 
-    name : of the stance: its change of contacts.
+    Attributes
+    ----------
+    name : title of the stance: its change of contacts.
     contacts : closed contacts.
     com : (3,) centre of mass, m.
     rank : rank of the contact constraints.
     region, torque_region : support regions of the centre of mass, without and with torque limits.
     zmp : region of the ZMP at the height ``ground``; None if the centre of mass is at that height.
     ground : height of the lowest contact, m.
-    accelerating : region of the centre of mass for accelerations of `ACCELERATION` in any direction.
-    cones : by patch, the feasible contact wrenches.
-    missing : reason why the contacts cannot hold the posture; None if they can.
+    acceleration_region : 3-D region of the centre of mass for accelerations of `ACCELERATION` in any direction.
+    wrench_sets : by patch, the feasible contact wrenches.
+    shortfall : reason why the contacts cannot hold the posture; None if they can.
     """
 
     name: str
@@ -40,9 +42,9 @@ class StanceStatics(NamedTuple):
     torque_region: SupportRegion
     zmp: SupportRegion | None
     ground: float
-    accelerating: ComPolyhedron
-    cones: dict[str, WrenchSet]
-    missing: Shortfall | None
+    acceleration_region: ComPolyhedron
+    wrench_sets: dict[str, WrenchSet]
+    shortfall: Shortfall | None
 
 
 def stance_statics(plan: Plan, index: int) -> StanceStatics:
@@ -70,14 +72,14 @@ def stance_statics(plan: Plan, index: int) -> StanceStatics:
         torque_region=torque_support_region(robot, q, placed),
         zmp=None if abs(com[2] - ground) < 1e-3 else zmp_area(com, placed, robot.mass, ground),
         ground=ground,
-        accelerating=com_polyhedron(placed, robot.mass, ACCELERATION),
-        cones={contact.patch: wrench_set(contact) for contact in stance.contacts},
-        missing=shortfall(robot, q, placed),
+        acceleration_region=com_polyhedron(placed, robot.mass, ACCELERATION),
+        wrench_sets={contact.patch: wrench_set(contact) for contact in stance.contacts},
+        shortfall=shortfall(robot, q, placed),
     )
 
 
 def stance_lines(statics: StanceStatics, index: int) -> list[str]:
-    """Return the text of `mcplan info PLAN --stance K`."""
+    """Return the lines of text that `mcplan info PLAN --stance K` prints."""
     x, y, z = statics.com
     lines = [
         f"stance {index}: {statics.name}",
@@ -86,22 +88,24 @@ def stance_lines(statics: StanceStatics, index: int) -> list[str]:
     ]
     for label, region, point in _regions(statics):
         lines.append(f"{label}: {_area(region)}" + ("" if region.empty else f", {_depth(region.depth(point))}"))
-    depth = statics.accelerating.depth(statics.com)
+    depth = statics.acceleration_region.depth(statics.com)
     lines.append(
-        f"the same at {ACCELERATION:g} m/s² in any direction: {len(statics.accelerating.b)} faces, "
+        f"the same at {ACCELERATION:g} m/s² in any direction: {len(statics.acceleration_region.b)} faces, "
         + ("no place" if np.isneginf(depth) else _depth(depth))
     )
-    lines.append("holds the posture" if statics.missing is None else f"does not hold the posture: {statics.missing}")
+    lines.append(
+        "holds the posture" if statics.shortfall is None else f"does not hold the posture: {statics.shortfall}"
+    )
     lines += ["", f"{'wrenches of':16s} {'faces':>6s} {'rays':>6s} {'corners':>8s}"]
-    for name, cone in statics.cones.items():
+    for name, cone in statics.wrench_sets.items():
         lines.append(f"{name:16s} {len(cone.A):6d} {len(cone.rays):6d} {len(cone.vertices):8d}")
     return lines
 
 
 def stance_values(statics: StanceStatics, index: int) -> dict[str, Any]:
-    """Return the same as plain values, with all corners, faces and rays."""
+    """Return the statics of a stance as plain values for JSON, with all corners, faces and rays."""
     regions = {label: region.vertices.tolist() for label, region, _ in _regions(statics)}
-    rank, bounded = statics.rank, np.isfinite(statics.accelerating.b).all()
+    rank, bounded = statics.rank, np.isfinite(statics.acceleration_region.b).all()
     return {
         "stance": index,
         "change": statics.name,
@@ -116,18 +120,19 @@ def stance_values(statics: StanceStatics, index: int) -> dict[str, Any]:
         "regions": regions,
         "accelerating": {
             "acceleration": ACCELERATION,
-            "A": statics.accelerating.A.tolist(),
-            "b": statics.accelerating.b.tolist() if bounded else None,
+            "A": statics.acceleration_region.A.tolist(),
+            "b": statics.acceleration_region.b.tolist() if bounded else None,
         },
-        "missing": None if statics.missing is None else str(statics.missing),
+        "missing": None if statics.shortfall is None else str(statics.shortfall),
         "wrenches": {
             name: {"A": c.A.tolist(), "b": c.b.tolist(), "rays": c.rays.tolist(), "vertices": c.vertices.tolist()}
-            for name, c in statics.cones.items()
+            for name, c in statics.wrench_sets.items()
         },
     }
 
 
 def _regions(statics: StanceStatics) -> list[tuple[str, SupportRegion, np.ndarray]]:
+    """Return label, region, and the point whose depth in the region is reported."""
     found = [
         ("region of the centre of mass", statics.region, statics.com),
         ("the same within the torque limits", statics.torque_region, statics.com),
@@ -140,8 +145,8 @@ def _regions(statics: StanceStatics) -> list[tuple[str, SupportRegion, np.ndarra
 def _area(region: SupportRegion) -> str:
     if region.empty:
         return "no place"
-    more = "" if region.bounded else " or more"
-    return f"{1e4 * region.area:.0f} cm²{more}, {len(region.vertices)} corners"
+    suffix = "" if region.bounded else " or more"
+    return f"{1e4 * region.area:.0f} cm²{suffix}, {len(region.vertices)} corners"
 
 
 def _depth(depth: float) -> str:

@@ -1,4 +1,5 @@
 """Benchmarks: kernels, reference tick, closed loop, scaling; optionally compared with Pinocchio and TSID (peers).
 
-Figures are medians of interleaved rounds on one machine; elsewhere only the ratios to a peer in the same run count.
+Results are medians over rounds in which mcplan and the peers are measured in turn. Between machines only the ratios to
+a peer are comparable.
 """

@@ -23,7 +23,7 @@ from mcplan.statics.support_region import support_region, torque_support_region
 
 
 def microseconds(function: Callable[[], object], calls: int, repeats: int, warm: int = 50) -> float:
-    """Return the median over ``repeats`` of the mean time of ``calls`` calls, µs, after ``warm`` calls."""
+    """Return the median over ``repeats`` of the mean time of ``calls`` calls, µs, after ``warm`` untimed calls."""
     for _ in range(warm):
         function()
     found = []
@@ -36,7 +36,7 @@ def microseconds(function: Callable[[], object], calls: int, repeats: int, warm:
 
 
 def median(values: ArrayLike) -> float:
-    """Return the median as a number."""
+    """Return the median as a Python float."""
     return float(np.median(np.asarray(values)))
 
 
@@ -50,24 +50,25 @@ BATCHES = (
     "frame_jacobian",
     "momentum_matrix",
 )
-"""Kernels with an additional batch measurement."""
+"""Kernels that are also measured in batches."""
 
 CORES = (1, 2)
+"""Numbers of cores of the batch measurements."""
 
 
 def random_states(robot: Robot, count: int, seed: int = 0) -> tuple[Array, Array, Array]:
-    """Return configurations, velocities, accelerations (or forces) of a batch."""
+    """Return random configurations (count, nq), velocities and accelerations (or forces), each (count, nv)."""
     rng = np.random.default_rng(seed)
     q = np.array([robot.random_configuration(rng) for _ in range(count)])
     return q, rng.standard_normal((count, robot.nv)), rng.standard_normal((count, robot.nv))
 
 
 def kernels_us(robot: Robot, link: str, calls: int, repeats: int) -> dict[str, float]:
-    """Return µs per Python call by name.
+    """Return the time (µs) per Python call by name of the kernel.
 
-    Public methods, including argument checks and allocation. Exception: ``kinematics_and_jacobians`` is the internal
-    kernel that computes the poses of all bodies and their Jacobian columns. ``frame_jacobian`` is the Jacobian of one
-    link, ``all_terms`` the terms for a controller with one frame.
+    Public methods are measured, including argument checks and allocation. Exception: ``kinematics_and_jacobians`` is
+    the internal kernel that computes the poses of all bodies and their Jacobian columns. ``frame_jacobian`` is the
+    Jacobian of one link; ``all_terms`` computes all terms of a controller with one frame.
     """
     (q,), (v,), (a,) = random_states(robot, 1)
     terms, work = Terms(robot, [link]), workspace(robot.tree)
@@ -85,9 +86,9 @@ def kernels_us(robot: Robot, link: str, calls: int, repeats: int) -> dict[str, f
 
 
 def batch_us(robot: Robot, link: str, size: int, repeats: int) -> dict[str, dict[str, float]]:
-    """Return µs per configuration by name, for each available number of cores in ``CORES``.
+    """Return the time (µs) per configuration by name and number of cores, for each available number in ``CORES``.
 
-    Results go to given arrays.
+    Kernels write into preallocated arrays.
     """
     q, v, a = random_states(robot, size)
     body, offset = robot.frame(link)
@@ -96,7 +97,7 @@ def batch_us(robot: Robot, link: str, size: int, repeats: int) -> dict[str, dict
     found: dict[str, dict[str, float]] = {name: {} for name in BATCHES}
     shapes = {"mass_matrix": (nv, nv), "frame_jacobian": (6, nv), "momentum_matrix": (6, nv)}
     for name in BATCHES:
-        out = np.ones((size, *shapes.get(name, (nv,))))  # written to, so that its pages exist
+        out = np.ones((size, *shapes.get(name, (nv,))))  # written to, so that its memory pages exist
         for cores in (count for count in CORES if count <= available_cores):
             work, M = workspaces(tree, cores), np.empty((cores, nv, nv))
             kernel, arguments = {
@@ -113,10 +114,13 @@ def batch_us(robot: Robot, link: str, size: int, repeats: int) -> dict[str, dict
 
 
 PATCHES = ("left_sole", "right_sole", "left_hand", "right_hand")
-POSTURE = "crawl"
-FRICTION = 0.7
+"""Patches in contact in the benchmarks of static equilibrium."""
+
+POSTURE, FRICTION = "crawl", 0.7
+"""Posture of the robot and friction coefficient of all its contacts in these benchmarks."""
+
 REGION_TOLERANCE = 2e-3
-"""m: as in the planner."""
+"""m: accuracy of support regions, as in the planner."""
 
 STATICS: dict[str, tuple[float | None, float | None]] = {
     "test": (1000.0, 200.0),
@@ -127,7 +131,10 @@ STATICS: dict[str, tuple[float | None, float | None]] = {
     "margin, exact cones": (None, None),
     "margin with torque limits": (None, None),
 }
-"""Names in the order of the table -> µs: upper bound and target."""
+"""Upper bound and target (µs) of each benchmark of static equilibrium; None: no requirement.
+
+``test`` decides whether contacts can balance gravity. The order is that of ``functions`` in `statics_us`.
+"""
 
 
 def contact_at(robot: Robot, q: np.ndarray, patch: str, friction: float = FRICTION) -> Contact:
@@ -138,7 +145,7 @@ def contact_at(robot: Robot, q: np.ndarray, patch: str, friction: float = FRICTI
 
 
 def statics_us(robot: Robot, calls: int, repeats: int) -> dict[str, float]:
-    """Return µs per call by name."""
+    """Return the time (µs) per call of each benchmark of static equilibrium."""
     q = robot.posture(POSTURE)
     contacts, com, mass = [contact_at(robot, q, patch) for patch in PATCHES], robot.com(q), robot.mass
     functions: tuple[Callable[[], object], ...] = (
@@ -150,7 +157,8 @@ def statics_us(robot: Robot, calls: int, repeats: int) -> dict[str, float]:
         partial(equilibrium_margin, com, contacts, mass),
         partial(equilibrium_torque_margin, robot, q, contacts),
     )
-    few = max(1, calls // 10)
+    calls_per_repeat = max(1, calls // 10)  # these functions are slower than kernels
     return {
-        name: microseconds(function, few, repeats, warm=5) for name, function in zip(STATICS, functions, strict=True)
+        name: microseconds(function, calls_per_repeat, repeats, warm=5)
+        for name, function in zip(STATICS, functions, strict=True)
     }

@@ -9,32 +9,34 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.bench import closed_loop, closed_loop as physics_step, growth, kernels, kernels as statics
+from mcplan.bench import closed_loop, growth, kernels
 from mcplan.bench.growth import plain_urdf
 from mcplan.bench.kernels import median
 from mcplan.bench.peers import Agreement, Peers, compare
-from mcplan.bench.reference_tick import Definition, ReferenceTick, without_armature
-from mcplan.bench.report import BenchReport, machine
+from mcplan.bench.reference_tick import ReferenceTick, TickDefinition, without_armature
+from mcplan.bench.report import BenchReport, describe_machine
 from mcplan.bench.settings import BenchSettings
 from mcplan.robot.robot import Robot
 from mcplan.robot.robot_file import load_robot
 
-Say = Callable[[str], None]
+ProgressCallback = Callable[[str], None]
 
 
-def measure(settings: BenchSettings, peers: Peers | None = None, say: Say = lambda text: None) -> BenchReport:
+def measure(
+    settings: BenchSettings, peers: Peers | None = None, report: ProgressCallback = lambda text: None
+) -> BenchReport:
     """Run all measurements; return the medians over rounds.
 
     Parameters
     ----------
     settings : numbers of calls, ticks and rounds.
-    peers : other programs to measure, or None.
-    say : called with the name of each measurement.
+    peers : interpreters of other programs to measure; None: only mcplan.
+    report : called with the name of each measurement before it starts.
     """
-    robot, definition = without_armature(load_robot("hrp2")), Definition()
+    robot, definition = without_armature(load_robot("hrp2")), TickDefinition()
     link = robot.patches[definition.patches[0]].link
     load_at_start = os.getloadavg()[0]
-    say("planning the closed loop's scenario, compiling the ticks")
+    report("planning the closed loop's scenario, compiling the ticks")
     plan = closed_loop.prepare(settings.scenario, settings.steps)
     with tempfile.TemporaryDirectory() as name:
         urdf = Path(name) / "robot.urdf"
@@ -52,7 +54,7 @@ def measure(settings: BenchSettings, peers: Peers | None = None, say: Say = lamb
             rounds.append(results)
 
             def announce(measurement: str, k: int = k) -> None:
-                say(f"round {k + 1} of {settings.rounds}: {measurement}")
+                report(f"round {k + 1} of {settings.rounds}: {measurement}")
 
             announce("reference tick, compiled")
             results["compiled"] = tick_us(ReferenceTick(robot, definition), settings.ticks, settings.skipped)
@@ -70,7 +72,7 @@ def measure(settings: BenchSettings, peers: Peers | None = None, say: Say = lamb
                 announce("kernels and loops, Pinocchio")
                 results["pinocchio"] = peers.kernels(kernel_job)
             announce("static equilibrium")
-            results["statics_us"] = statics.statics_us(robot, settings.calls, settings.repeats)
+            results["statics_us"] = kernels.statics_us(robot, settings.calls, settings.repeats)
             announce("contact points")
             results["contacts_us"] = growth.contacts_us(robot, definition, settings.points, settings.growth_ticks)
             for physics in closed_loop.PHYSICS:
@@ -80,10 +82,10 @@ def measure(settings: BenchSettings, peers: Peers | None = None, say: Say = lamb
                     "factor": loop.real_time_factor, "tick_p999_us": loop.tick_p999_us, "parts_us": loop.parts_us,
                 }  # fmt: skip
             announce("contact step")
-            results["contact_step"] = physics_step.steps_us(load_robot("hrp2"), settings.physics_steps)
+            results["contact_step"] = closed_loop.steps_us(load_robot("hrp2"), settings.physics_steps)
     median_values = medians(rounds)
     return BenchReport(
-        machine=machine(load_at_start),
+        machine=describe_machine(load_at_start),
         settings=settings,
         tick_compiled=median_values["compiled"],
         tick_plain=median_values["plain"],
@@ -102,15 +104,18 @@ def measure(settings: BenchSettings, peers: Peers | None = None, say: Say = lamb
 
 
 def tick_us(tick: ReferenceTick, ticks: int, skipped: int) -> dict[str, Any]:
-    """Run ticks; return their median, 99th percentile and parts."""
+    """Run ticks; return the median and 99th percentile of their times, and the medians of their parts (µs).
+
+    The first ``skipped`` ticks do not count.
+    """
     times = tick.run(ticks)
     total = times.total[skipped:]
     parts = {name: median(values[skipped:]) for name, values in times.parts.items()}
     return {"tick_us": median(total), "tick_p99_us": float(np.percentile(total, 99)), "parts_us": parts}
 
 
-def tick_of_peer(robot: Robot, definition: Definition, urdf: Path, settings: BenchSettings) -> dict[str, Any]:
-    """Return a peer's job for the reference tick."""
+def tick_of_peer(robot: Robot, definition: TickDefinition, urdf: Path, settings: BenchSettings) -> dict[str, Any]:
+    """Return the job with which a peer runs the reference tick (JSON values)."""
     q = robot.posture(definition.posture)
     patches = [robot.patches[name] for name in definition.patches]
     return {
@@ -124,10 +129,10 @@ def tick_of_peer(robot: Robot, definition: Definition, urdf: Path, settings: Ben
     }
 
 
-def agreements(robot: Robot, definition: Definition, first: dict[str, Any]) -> dict[str, Agreement]:
-    """Return the deviation of the first tick's results from a peer's: plain, compiled, and without torque cost.
+def agreements(robot: Robot, definition: TickDefinition, first: dict[str, Any]) -> dict[str, Agreement]:
+    """Return the deviation of the first tick's results from a peer's: compiled, plain, and without torque cost.
 
-    The peer has no torques among its unknowns, so the last is exactly the same program.
+    The peer has no torques among its unknowns, so that without torque cost both solve exactly the same program.
     """
     cases = {
         "compiled": ReferenceTick(robot, definition),
@@ -143,7 +148,7 @@ def agreements(robot: Robot, definition: Definition, first: dict[str, Any]) -> d
 
 
 def medians(rounds: Sequence[Any]) -> Any:
-    """Return the medians of numbers at the same place in documents of the same form; the first of anything else."""
+    """Return a nested dictionary with the medians of numbers over rounds; of other values, the first."""
     first = rounds[0]
     if isinstance(first, dict):
         return {key: medians([document[key] for document in rounds]) for key in first}

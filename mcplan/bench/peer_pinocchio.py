@@ -1,6 +1,6 @@
-"""Pinocchio benchmark of the kernels; runs in the peer's own interpreter, without mcplan.
+"""Pinocchio benchmark of the kernels; runs in the interpreter in which Pinocchio is installed, without mcplan.
 
-Reads one JSON job from standard input and prints one JSON answer.
+Reads one JSON job from standard input and prints one JSON result.
 """
 
 import json
@@ -12,20 +12,20 @@ import pinocchio as pin
 
 
 def microseconds(function, calls, repeats):
-    """Return the median over repeats of the mean time of calls, in microseconds."""
+    """Return the median over ``repeats`` of the mean time of ``calls`` calls (µs), after 50 calls without timing."""
     for _ in range(50):
         function()
-    found = []
+    times = []
     for _ in range(repeats):
         begin = time.perf_counter()
         for _ in range(calls):
             function()
-        found.append((time.perf_counter() - begin) / calls * 1e6)
-    return float(np.median(found))
+        times.append((time.perf_counter() - begin) / calls * 1e6)
+    return float(np.median(times))
 
 
 def algorithms(model, data, frame):
-    """Return name -> function of (q, v, a), shape of its result."""
+    """Return by name each algorithm as a function of (q, v, a), and the shape of its result."""
     nv, axes = model.nv, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
     return {
         "mass_matrix": (lambda q, v, a: pin.crba(model, data, q), (nv, nv)),
@@ -39,7 +39,7 @@ def algorithms(model, data, frame):
 
 
 def batch(function, shape, Q, V, A, repeats):
-    """Return the time per configuration (µs) of a loop that keeps every result."""
+    """Return the time per configuration (µs) of a loop that stores every result."""
     out = np.empty((len(Q), *shape))
 
     def loop():
@@ -50,7 +50,7 @@ def batch(function, shape, Q, V, A, repeats):
 
 
 def microseconds_once(function, repeats):
-    """Return the median time of a call of a long function, in microseconds, after one to warm up."""
+    """Return the median time of single calls of a long function (µs), after one call without timing."""
     function()
     times = []
     for _ in range(repeats):
@@ -61,7 +61,7 @@ def microseconds_once(function, repeats):
 
 
 def inverse_dynamics_time(path, calls, repeats):
-    """Return the time of one call on a robot (µs)."""
+    """Return the time of one call of inverse dynamics on the robot of a URDF (µs)."""
     model = pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer())
     data = model.createData()
     q, v = pin.neutral(model), np.ones(model.nv)
@@ -69,7 +69,7 @@ def inverse_dynamics_time(path, calls, repeats):
 
 
 def main():
-    """Answer one job."""
+    """Run one job."""
     job = json.load(sys.stdin)
     model = pin.buildModelFromUrdf(job["urdf"], pin.JointModelFreeFlyer())
     data = model.createData()
@@ -78,17 +78,17 @@ def main():
     Q = np.array([pin.integrate(model, pin.neutral(model), 0.3 * rng.standard_normal(model.nv)) for _ in range(count)])
     V, A = rng.standard_normal((count, model.nv)), rng.standard_normal((count, model.nv))
     q, v, a = Q[0], V[0], A[0]
-    table = algorithms(model, data, model.getFrameId(job["frame"]))
+    functions = algorithms(model, data, model.getFrameId(job["frame"]))
     calls, repeats = job["calls"], job["repeats"]
-    kernels = {name: microseconds(lambda f=f: f(q, v, a), calls, repeats) for name, (f, _) in table.items()}
+    kernels = {name: microseconds(lambda f=f: f(q, v, a), calls, repeats) for name, (f, _) in functions.items()}
     kernels["all_terms"] = microseconds(lambda: pin.computeAllTerms(model, data, q, v), calls, repeats)
-    loops = {name: batch(*table[name], Q, V, A, job["batch_repeats"]) for name in job["batches"]}
+    batches = {name: batch(*functions[name], Q, V, A, job["batch_repeats"]) for name in job["batches"]}
     growth = {size: inverse_dynamics_time(path, calls, repeats) for size, path in job["chains"].items()}
-    answer = {
+    result = {
         "peer": "pinocchio", "version": pin.__version__, "nv": model.nv,
-        "kernels_us": kernels, "batch_us": loops, "growth_us": growth,
+        "kernels_us": kernels, "batch_us": batches, "growth_us": growth,
     }  # fmt: skip
-    print(json.dumps(answer))
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

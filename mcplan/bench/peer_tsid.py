@@ -1,6 +1,6 @@
 """TSID benchmark of the reference tick; runs in the interpreter in which TSID is installed, without mcplan.
 
-Reads one JSON job from standard input and prints one JSON answer.
+Reads one JSON job from standard input and prints one JSON result.
 """
 
 import json
@@ -8,7 +8,7 @@ import sys
 import time
 
 import numpy as np
-import pinocchio as pin  # before tsid, which needs its types registered
+import pinocchio as pin  # before tsid, which needs the types that pinocchio registers
 import tsid.tsid_pywrap as tsid
 
 
@@ -48,7 +48,7 @@ class Tick:
         return contact
 
     def add_tasks(self, d):
-        """Add centre of mass, posture, torque and velocity bounds."""
+        """Add the tasks of centre of mass and posture, and the bounds of torques and velocities."""
         n = self.robot.nv - 6
         self.com = tsid.TaskComEquality("com", self.robot)
         self.com.setKp(d["kp"] * np.ones(3))
@@ -78,7 +78,7 @@ class Tick:
         self.com.setReference(self.sample)
 
     def run(self, ticks):
-        """Run ticks with the state integrated; return their times (s), and accelerations and torques of the first."""
+        """Run ticks and integrate the state; return their times (s), and the first tick's accelerations and torques."""
         dt, times, first = self.definition["dt"], [], None
         for i in range(ticks):
             self.set_reference(i * dt)
@@ -98,12 +98,12 @@ class Tick:
 
 
 def main():
-    """Answer one job."""
+    """Run one job."""
     job = json.load(sys.stdin)
     tick = Tick(job)
     times, (vd, tau) = tick.run(job["ticks"])
     us = np.array(times[job["skip"] :]) * 1e6
-    answer = {
+    result = {
         "peer": "tsid",
         "tick_us": float(np.median(us)),
         "tick_p99_us": float(np.percentile(us, 99)),
@@ -114,7 +114,7 @@ def main():
             "tau": {name: float(tau[i - 6]) for name, i in tick.index.items()},
         },
     }
-    print(json.dumps(answer))
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Peers (Pinocchio, TSID) as subprocesses with their own interpreters: JSON job in, JSON result out.
 
-Whether two programs were given the same problem: the first tick's accelerations, side by side.
+Also a comparison of the first tick's results, which shows whether two programs solved the same problem.
 """
 
 import json
@@ -18,8 +18,10 @@ from mcplan.errors import InputError, JobFailed
 from mcplan.robot.pose import rotation_from_quat
 
 SCRIPTS = Path(__file__).parent
+"""Folder of the scripts that run in the peers' interpreters."""
+
 TIMEOUT = 600.0
-"""s, for one job."""
+"""s: maximum time for one job."""
 
 
 @dataclass(frozen=True)
@@ -41,35 +43,35 @@ class Peers:
         Raises
         ------
         InputError
-            When one of them is not there.
+            One of them does not exist.
         """
-        found = [Path(directory) / name / "bin" / "python" for name in ("tsid", "pin")]
-        for path in found:
+        paths = [Path(directory) / name / "bin" / "python" for name in ("tsid", "pin")]
+        for path in paths:
             if not path.is_file():
                 raise InputError(f"--peers {directory}: {path} does not exist; expected one environment per peer")
-        return cls(*(path.absolute() for path in found))  # not resolved: the link is what marks the environment
+        return cls(*(path.absolute() for path in paths))  # unresolved: the symbolic link identifies the environment
 
     def reference_tick(self, job: dict[str, Any]) -> dict[str, Any]:
         """Run the reference tick in TSID."""
-        return ask(self.tsid, SCRIPTS / "peer_tsid.py", job)
+        return run_job(self.tsid, SCRIPTS / "peer_tsid.py", job)
 
     def kernels(self, job: dict[str, Any]) -> dict[str, Any]:
-        """Run the algorithms of Pinocchio."""
-        return ask(self.pinocchio, SCRIPTS / "peer_pinocchio.py", job)
+        """Measure the algorithms of Pinocchio."""
+        return run_job(self.pinocchio, SCRIPTS / "peer_pinocchio.py", job)
 
 
-def ask(python: Path, script: Path, job: dict[str, Any], timeout: float = TIMEOUT) -> dict[str, Any]:
-    """Run a script under another interpreter with a job on its standard input; return its answer.
+def run_job(python: Path, script: Path, job: dict[str, Any], timeout: float = TIMEOUT) -> dict[str, Any]:
+    """Run a script in another interpreter with a job on its standard input; return its result.
 
     Raises
     ------
     JobFailed
-        When it ends with an error, takes too long, or answers with something else than JSON.
+        The script fails, exceeds the timeout, or prints something else than JSON.
     """
     threads = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
     try:
-        done = subprocess.run(
-            [python, "-I", script],  # isolated: this interpreter's paths are not the peer's
+        completed = subprocess.run(
+            [python, "-I", script],  # isolated: without the paths of this interpreter
             input=json.dumps(job),
             capture_output=True,
             text=True,
@@ -81,22 +83,22 @@ def ask(python: Path, script: Path, job: dict[str, Any], timeout: float = TIMEOU
         raise JobFailed(f"{script.stem}: no answer after {timeout:g} s") from None
     except OSError as error:
         raise JobFailed(f"{script.stem}: {python} cannot be run: {error.strerror}") from error
-    if done.returncode:
-        last = "\n".join(done.stderr.strip().splitlines()[-3:]) or "no message"
-        raise JobFailed(f"{script.stem}: exit status {done.returncode}: {last}")
+    if completed.returncode:
+        last = "\n".join(completed.stderr.strip().splitlines()[-3:]) or "no message"
+        raise JobFailed(f"{script.stem}: exit status {completed.returncode}: {last}")
     try:
-        return json.loads(done.stdout)
+        return json.loads(completed.stdout)
     except json.JSONDecodeError:
-        raise JobFailed(f"{script.stem}: the answer is not JSON: {done.stdout[:200]!r}") from None
+        raise JobFailed(f"{script.stem}: the answer is not JSON: {completed.stdout[:200]!r}") from None
 
 
 TOLERANCE = 1e-4
-"""Largest relative difference of the accelerations."""
+"""Largest relative difference of accelerations between programs that solve the same problem."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Largest difference of accelerations and of torques, relative to the largest entry of the peer's."""
+    """Largest difference of accelerations and of torques from a peer's, relative to the peer's largest entry."""
 
     acceleration: float
     torque: float
@@ -121,7 +123,7 @@ def compare(
     ----------
     joint_names : of ``vd[6:]`` and ``tau``.
     q, v : the state.
-    vd, tau : accelerations and torques.
+    vd, tau : accelerations and torques of mcplan.
     peer : ``base_local`` (6,): derivative of the base twist in base axes; ``joints``, ``tau``: by name of the joint.
     """
     theirs = np.array([*world_acceleration(q, v, peer["base_local"]), *(peer["joints"][n] for n in joint_names)])
@@ -130,7 +132,10 @@ def compare(
 
 
 def world_acceleration(q: NDArray[np.float64], v: NDArray[np.float64], local: Any) -> NDArray[np.float64]:
-    """Return ``(R a + w x v, R alpha)``: from the derivative of the base twist in base axes to ``vd`` of the base."""
+    """Convert the derivative of the base twist in base axes, (a, alpha), to ``vd`` of the base.
+
+    The result is ``(R a + w x v, R alpha)`` with the orientation R and the velocity (v, w) of the base.
+    """
     R, local = rotation_from_quat(q[3:7]), np.asarray(local, dtype=float)
     return np.concatenate([R @ local[:3] + np.cross(v[3:6], v[:3]), R @ local[3:]])
 

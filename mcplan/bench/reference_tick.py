@@ -1,7 +1,4 @@
-"""Reference control tick for benchmarks, written with the public API.
-
-Definition of the reference tick, the same for every program that is measured.
-"""
+"""Reference control tick for benchmarks, written with the public API, and its definition for all measured programs."""
 
 import time
 from dataclasses import asdict, dataclass, replace
@@ -24,22 +21,26 @@ from mcplan.whole_body.whole_body import WholeBodyQP
 
 
 @dataclass(frozen=True)
-class Definition:
-    """Double support in half-sitting, the centre of mass sways sideways: ``c* = c_0 + sway sin(2 pi f t) e_y``.
+class TickDefinition:
+    """Double support in half-sitting; the centre of mass sways sideways: ``c* = c_0 + sway sin(2 pi frequency t) e_y``.
 
-    Hard: equation of motion; the six accelerations of both feet; ``|f_x|, |f_y| <= friction f_n`` at four corners per
-    foot, the normal force of each foot within its bounds; torque limits; velocity limits over one period. Soft: centre
-    of mass, joint posture, ``force_weight |diag(force_scale) w|^2`` per foot with the wrench ``w`` at the origin and in
-    the axes of the foot's link, ``regularisation`` on the square of every unknown, torques too. No armature.
+    Constraints: equation of motion; the six accelerations of each foot; ``|f_x|, |f_y| <= friction f_n`` at four
+    corners per foot; bounds of the normal force of each foot; torque limits; velocity limits over one period. Costs:
+    centre of mass, joint posture, ``force_weight |diag(force_scale) w|^2`` per foot with the wrench ``w`` at the origin
+    and in the axes of the foot's link, and regularisation of all unknowns. There is no armature.
 
     Parameters
     ----------
+    posture, patches : of the robot, and its patches in contact.
     dt : period, s.
-    sway, frequency : m, Hz.
-    contact_kp, contact_kd : feedback of the feet, 1/s² and 1/s.
-    min_force, max_force : of each foot, N.
+    sway, frequency : amplitude and frequency of the centre of mass, m and Hz.
+    friction : coefficient of the feet.
+    contact_kp, contact_kd : feedback gains of the feet, 1/s² and 1/s.
+    min_force, max_force : bounds of the normal force of each foot, N.
     com_weight, posture_weight : cost weights.
     kp : stiffness of both tasks, 1/s²; the damping is critical.
+    force_weight, force_scale : weight of the wrench of a foot, and scale of each of its components.
+    regularisation, torque_regularisation : weights of the squares of all unknowns, and of those that are torques.
     """
 
     posture: str = "half_sitting"
@@ -78,7 +79,7 @@ class Definition:
         return y * s, y * (w * c), y * (-w * w * s)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the definition for a peer, as plain values."""
+        """Return the definition as JSON values, for a peer."""
         return {**asdict(self), "kd": self.kd}
 
 
@@ -86,14 +87,14 @@ Array = NDArray[np.float64]
 
 
 def without_armature(robot: Robot) -> Robot:
-    """Return the robot with ``armature`` zero, as the peers have it."""
+    """Return the robot without armature, as in the peers."""
     armature = np.zeros(robot.nv)
     armature.flags.writeable = False
     return replace(robot, tree=robot.tree._replace(armature=armature), _scratch=local())
 
 
 def patch_contact(robot: Robot, patch: str, q: Array, friction: float, points: int) -> Contact:
-    """Return the contact of a patch where it is at q, with ``points`` points along the edges of its polygon."""
+    """Return the contact of a patch at its pose in q, with ``points`` points along the edges of its polygon."""
     terms = Terms(robot, [patch])
     terms.update(q, np.zeros(robot.nv))
     frame = terms.frame(patch)
@@ -129,8 +130,8 @@ class TickTimes:
 
     Parameters
     ----------
-    total : (ticks,) from ``(q, v)`` to ``vd, tau, f``, residual check included, µs.
-    parts : name -> (ticks,) µs: ``terms`` (dynamics and frames), ``fill`` (parameters), ``solve`` (and check).
+    total : (ticks,) time from ``(q, v)`` to ``vd, tau, f``, including the check of residuals, µs.
+    parts : (ticks,) times by name, µs: ``terms`` (dynamics and frames), ``fill`` (parameters), ``solve`` (with check).
     """
 
     total: Array
@@ -138,30 +139,30 @@ class TickTimes:
 
 
 class ReferenceTick:
-    """One tick is everything from ``(q, v)`` to ``vd, tau, f``.
+    """The reference tick: it computes ``vd, tau, f`` from ``(q, v)``.
 
     Parameters
     ----------
-    robot : with the posture and the patches that the definition names.
-    definition : of the tick.
-    compiled : solve the compiled form; else ``problem.solve()`` of CVXPY.
-    patches, points : feet in contact, and contact points of each; by default those of the definition and 4.
+    robot : a robot with the posture and patches of the definition.
+    definition : definition of the tick.
+    compiled : whether to solve the compiled form; otherwise ``problem.solve()`` of CVXPY.
+    patches, points : patches in contact, and contact points of each; by default those of the definition, and 4.
 
     Attributes
     ----------
-    q, v : state.
+    q, v : state of the robot.
     """
 
     def __init__(
         self,
         robot: Robot,
-        definition: Definition | None = None,
+        definition: TickDefinition | None = None,
         compiled: bool = True,
         patches: tuple[str, ...] | None = None,
         points: int = 4,
     ):
         self.robot = robot
-        self.definition = d = definition or Definition()
+        self.definition = d = definition or TickDefinition()
         names = d.patches if patches is None else patches
         links = {patch: robot.patches[patch].link for patch in names}
         self.q, self.v = robot.posture(d.posture), np.zeros(robot.nv)
@@ -196,27 +197,27 @@ class ReferenceTick:
         self.program = WholeBodyQP(robot, self.contacts, self.tasks, settings)
 
     def __call__(self, t: float) -> tuple[Array, Array, Array, tuple[float, float, float]]:
-        """Compute ``vd, tau, f`` at time t; return them, and µs for terms, parameters, solution and check."""
+        """Return ``vd, tau, f`` at time t, and the times (µs) of terms, parameters, and solution with check."""
         displacement, self.com.velocity[:], self.com.acceleration[:] = self.definition.reference(t)
         np.add(self._com_at_start, displacement, out=self.com.position)
         begin = time.perf_counter()
         self.terms.update(self.q, self.v)
-        known = time.perf_counter()
+        terms_updated = time.perf_counter()
         self.program.update(self.terms, self.contacts, self.tasks)
-        filled = time.perf_counter()
+        parameters_set = time.perf_counter()
         solution = self.program.solve()
-        done = time.perf_counter()
+        solved = time.perf_counter()
         if not solution.ok:
             raise SolverFailed(f"reference tick at t = {t:g} s: {solution.message}")
         return (
             solution.vd,
             solution.tau,
             solution.f,
-            ((known - begin) * 1e6, (filled - known) * 1e6, (done - filled) * 1e6),
+            ((terms_updated - begin) * 1e6, (parameters_set - terms_updated) * 1e6, (solved - parameters_set) * 1e6),
         )
 
     def run(self, ticks: int, integrate: bool = True) -> TickTimes:
-        """Run ticks one after the other; with ``integrate`` the state moves by the semi-implicit Euler rule."""
+        """Run consecutive ticks; ``integrate``: whether to integrate the state between them (semi-implicit Euler)."""
         dt = self.definition.dt
         times = np.empty((ticks, 3))
         for i in range(ticks):

@@ -18,8 +18,9 @@ from mcplan.bench.settings import BenchSettings
 from mcplan.version import __version__
 
 FORMAT = 1
+"""Version of the JSON format."""
 
-KERNELS = {
+KERNEL_RATIOS = {
     "mass_matrix": 2.0,
     "inverse_dynamics": 2.0,
     "nonlinear_effects": 2.0,
@@ -29,10 +30,10 @@ KERNELS = {
     "forward_dynamics": None,
     "all_terms": None,
 }
-"""Kernels in the order of the table, with the target ratio to the peer."""
+"""Required ratio of mcplan's time to the peer's, by kernel in the order of the table; None: no requirement."""
 
-BATCH = {"1": (0.9, 0.7), "2": (0.5, 0.36)}
-"""Cores -> ratio to a loop of the peer: upper bound and target."""
+BATCH_RATIOS = {"1": (0.9, 0.7), "2": (0.5, 0.36)}
+"""Required and target ratio of a batch's time to that of a loop of the peer, by number of cores."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class Row:
     group, name : of the measurement.
     value, unit : measured value of mcplan.
     peer : value of the peer, in the same unit; None: no peer.
-    judged : quantity with the bounds: ``ratio`` of mcplan's value to the peer's, or ``value``.
-    required, aim : bounds; None: none. Upper bounds, unless ``larger_is_better``.
+    judged : what is compared with the bounds: the ``ratio`` of mcplan's value to the peer's, or the ``value`` itself.
+    required, aim : required bound, and target; upper bounds, unless ``larger_is_better``; None: no bound.
     """
 
     group: str
@@ -65,7 +66,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """``aim``, ``ok`` or ``short``; empty without a bound or a peer."""
+        """``aim`` (target reached), ``ok`` (requirement met) or ``short``; empty without a bound or peer."""
         judged_value = self.ratio if self.judged == "ratio" else self.value
         if judged_value is None or self.required is None:
             return ""
@@ -75,8 +76,8 @@ class Row:
         return "ok" if sign * judged_value <= sign * self.required else "short"
 
 
-def machine(load_at_start: float) -> dict[str, Any]:
-    """Return the description of the machine: processor, cores, load, Python version, BLAS threads."""
+def describe_machine(load_at_start: float) -> dict[str, Any]:
+    """Return processor, cores, load, Python version and BLAS threads of this machine."""
     return {
         "processor": platform.machine(),
         "cores": os.cpu_count(),
@@ -89,20 +90,20 @@ def machine(load_at_start: float) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class BenchReport:
-    """Medians over the rounds.
+    """Results of the benchmark: medians over the rounds, times in µs.
 
     Parameters
     ----------
-    machine, settings : of the measurement.
-    tick_compiled, tick_plain : ``tick_us``, ``tick_p99_us``, ``parts_us``.
-    kernels_us : µs per call; batch_us : name -> cores -> µs per configuration.
-    statics_us : µs per call by name.
-    bodies_us, contacts_us : µs of inverse dynamics by bodies, of the compiled tick by contact points.
-    closed_loop, contact_loop : in ``qp`` and in ``contact``: ``factor`` (simulated time over clock time),
+    machine, settings : the machine (see `describe_machine`), and the sizes of the measurement.
+    tick_compiled, tick_plain : reference tick: ``tick_us``, ``tick_p99_us``, ``parts_us``.
+    kernels_us, statics_us : time per call by name.
+    batch_us : time per configuration by name and number of cores.
+    bodies_us, contacts_us : inverse dynamics by number of bodies; compiled tick by number of contact points.
+    closed_loop, contact_loop : simulation in ``qp`` and in ``contact``: ``factor`` (simulated time / clock time),
         ``tick_p999_us``, ``parts_us``.
-    contact_step : µs of one step of standing HRP-2: ``contact``, and ``mujoco`` if it is installed.
+    contact_step : one physics step of standing HRP-2 by back end: ``contact``, and ``mujoco`` if it is installed.
     tsid, pinocchio : results of the peers; None if they were not measured.
-    agreement : by form of the tick, the difference to TSID's first tick.
+    agreement : difference from TSID's first tick, by form of the tick.
     """
 
     machine: dict[str, Any]
@@ -123,17 +124,17 @@ class BenchReport:
 
     @property
     def failures(self) -> list[str]:
-        """Wrong results; slow ones do not count as failures."""
+        """Messages for wrong results; slow results are not failures."""
         return [
-            f"first tick, {name}: accelerations differ from TSID's by {found.acceleration:.2e} relative, "
+            f"first tick, {name}: accelerations differ from TSID's by {entry.acceleration:.2e} relative, "
             f"allowed {TOLERANCE:g}"
-            for name, found in self.agreement.items()
-            if not found.holds
+            for name, entry in self.agreement.items()
+            if not entry.holds
         ]
 
     @property
     def rows(self) -> list[Row]:
-        """Lines of the table."""
+        """All rows of the table."""
         return [*self._ticks(), *self._kernels(), *self._batches(), *self._statics(), *self._loop(), *self._growth()]
 
     def _ticks(self) -> Iterator[Row]:
@@ -147,17 +148,17 @@ class BenchReport:
 
     def _kernels(self) -> Iterator[Row]:
         theirs = (self.pinocchio or {}).get("kernels_us", {})
-        for name, required in KERNELS.items():
+        for name, required in KERNEL_RATIOS.items():
             aim = None if required is None else 1.0
             yield Row("per call", name, self.kernels_us[name], peer=theirs.get(name), required=required, aim=aim)
 
     def _batches(self) -> Iterator[Row]:
         theirs = (self.pinocchio or {}).get("batch_us", {})
-        for cores, (required, aim) in BATCH.items():
+        for cores, (required, aim) in BATCH_RATIOS.items():
             group = f"batch of {self.settings.batch}, {cores} core{'s' if cores != '1' else ''}"
-            for name, found in self.batch_us.items():
-                if cores in found:  # some machines have one core only
-                    yield Row(group, name, found[cores], peer=theirs.get(name), required=required, aim=aim)
+            for name, entry in self.batch_us.items():
+                if cores in entry:  # some machines have one core only
+                    yield Row(group, name, entry[cores], peer=theirs.get(name), required=required, aim=aim)
 
     def _statics(self) -> Iterator[Row]:
         for name, (required, aim) in STATICS.items():
@@ -187,7 +188,7 @@ class BenchReport:
             yield Row("growth", f"compiled tick, {count} contact points", us)
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as plain values."""
+        """Return the content of the report as JSON values."""
         peers = {name: answer for name, answer in (("tsid", self.tsid), ("pinocchio", self.pinocchio)) if answer}
         return {
             "mcplan": FORMAT,
@@ -210,21 +211,23 @@ class BenchReport:
                 "contact_points_us": self.contacts_us,
             },
             "peers": peers,
-            "agreement": {name: asdict(found) for name, found in self.agreement.items()},
+            "agreement": {name: asdict(entry) for name, entry in self.agreement.items()},
             "rows": [asdict(row) | {"ratio": row.ratio, "verdict": row.verdict} for row in self.rows],
             "failures": self.failures,
         }
 
 
 COLOURS = {"aim": "green", "ok": "green", "short": "red"}
+"""Colour of each verdict."""
+
 WIDTH = 80
-"""Columns if the output is not a terminal."""
+"""Width in columns if the output is not a terminal."""
 
 
 def render(report: BenchReport) -> Group:
     """Return the table, its legend, and the failures."""
-    look: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": 0, "pad_edge": False}  # fits 80 columns
-    table = Table(title=_title(report), title_justify="left", header_style="bold", **look)
+    style: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": 0, "pad_edge": False}  # fits 80 columns
+    table = Table(title=_title(report), title_justify="left", header_style="bold", **style)
     for name, justify in (
         ("what", "left"), ("mcplan", "right"), ("peer", "right"), ("ratio", "right"), ("least", "right"),
         ("aim", "right"), ("", "left"),
@@ -238,9 +241,9 @@ def render(report: BenchReport) -> Group:
             table.add_row(Text(group, style="bold"))
         table.add_row(*_cells(row))
     notes = [f"growth with bodies: within {100 * linearity(report.bodies_us):.0f} % of a straight line"]
-    for name, found in report.agreement.items():
+    for name, entry in report.agreement.items():
         notes.append(
-            f"first tick, {name}: accelerations within {found.acceleration:.1e} of TSID's, torques {found.torque:.1e}"
+            f"first tick, {name}: accelerations within {entry.acceleration:.1e} of TSID's, torques {entry.torque:.1e}"
         )
     failures = [Text(f"FAILED: {text}", style="bold red") for text in report.failures]
     return Group(table, *(Text(note) for note in notes), *failures)
@@ -267,13 +270,13 @@ def _cells(row: Row) -> list[Text]:
     bounds = ["" if bound is None else f"{bound:g}" for bound in (row.required, row.aim)]
     return [
         Text("  " + row.name),
-        Text(_figure(row.value) + (" x" if row.unit == "x" else "")),
-        Text("" if row.peer is None else _figure(row.peer)),
+        Text(_number(row.value) + (" x" if row.unit == "x" else "")),
+        Text("" if row.peer is None else _number(row.peer)),
         Text("" if row.ratio is None else f"{row.ratio:.2f}"),
         *(Text(bound) for bound in bounds),
         Text(row.verdict, style=COLOURS.get(row.verdict, "")),
     ]
 
 
-def _figure(value: float) -> str:
+def _number(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.2f}"

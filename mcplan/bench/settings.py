@@ -1,25 +1,25 @@
-"""Sizes of the benchmark."""
+"""Settings of the benchmark: numbers of rounds, calls and ticks."""
 
 from dataclasses import dataclass
 
-from mcplan.bench.growth import BODIES, CONTACTS
+from mcplan.bench.growth import BODY_COUNTS, FEET_AND_POINTS
 
 
 @dataclass(frozen=True)
 class BenchSettings:
-    """Sizes of the measurement.
+    """Settings of the measurement.
 
     Parameters
     ----------
-    rounds : each round measures everything once, ours and the peers' in turn; the figures are medians over rounds.
-    ticks, plain_ticks, skipped : compiled and plain ticks per round, and how many at their start do not count.
-    calls, repeats : of each kernel per round; short blocks of calls, because the median of many blocks does not see the
-        few that the system interrupted.
-    batch, batch_repeats : configurations of a batch, and how often it is computed.
-    bodies, points : of the growth.
-    growth_ticks : ticks per number of contact points.
-    scenario, steps : of the closed loop; all its steps if None.
-    physics_steps : of the contact physics, and of MuJoCo.
+    rounds : number of rounds; each measures everything once, mcplan and the peers in turn. Results are medians.
+    ticks, plain_ticks, skipped : compiled and plain ticks per round, and how many of each at the start do not count.
+    calls, repeats : calls per block, and blocks, of each kernel per round. Blocks are short, so that the median over
+        blocks is not affected by the few during which the system interrupted the program.
+    batch, batch_repeats : configurations per batch, and repetitions of each batch.
+    bodies, points : measured numbers of bodies, and of contact points.
+    growth_ticks : ticks for each number of contact points.
+    scenario, steps : scenario of the closed loop, and its number of steps; None: to its end.
+    physics_steps : measured steps of the contact physics, and of MuJoCo.
     """
 
     rounds: int = 3
@@ -30,8 +30,8 @@ class BenchSettings:
     repeats: int = 101
     batch: int = 10_000
     batch_repeats: int = 9
-    bodies: tuple[int, ...] = BODIES
-    points: tuple[int, ...] = tuple(CONTACTS)
+    bodies: tuple[int, ...] = BODY_COUNTS
+    points: tuple[int, ...] = tuple(FEET_AND_POINTS)
     growth_ticks: int = 500
     scenario: str = "table_hand"
     steps: int | None = None
@@ -42,4 +42,4 @@ QUICK = BenchSettings(
     rounds=1, ticks=600, plain_ticks=300, skipped=100, calls=50, repeats=21, batch=1000, batch_repeats=3,
     bodies=(10, 100), points=(4, 8), growth_ticks=100, steps=3000, physics_steps=200,
 )  # fmt: skip
-"""Quick run in seconds, without precise results."""
+"""Settings of a quick run: seconds instead of minutes, imprecise results."""

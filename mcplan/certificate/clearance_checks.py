@@ -2,14 +2,16 @@
 
 Links must keep clear of each other and of everything except their supports. Distances come from
 `mcplan.certificate.separation`, poses from `mcplan.certificate.independent`; planner and controller use neither. A run
-is checked every 20 ms, and in between if links move so far that an overlap is possible::
+is checked every 20 ms, and in between where the links move so far that an overlap is possible. The distance d between
+two checked samples is bounded by::
 
     d(t) >= (d_k + d_k+1 - s) / 2,     s = sum over the samples of |dp| + r |dR|_F / sqrt(2) of both solids
 
-with the radius r of the link about its origin. No point of a link moves farther than this between two samples.
+because no point of a link moves farther than ``|dp| + r |dR|_F / sqrt(2)`` from one sample to the next, with the
+change (dR, dp) of its pose and its radius r about its origin.
 
-Every unplanned contact point of a link, and every point of an object, must lie on a solid of that link or object and on
-another solid. It lies between their surfaces, which may overlap.
+Every unplanned contact point of a link, and every contact point of an object, must lie on a solid of that link or
+object and on another solid: between their surfaces, which may overlap.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +22,7 @@ from mcplan.certificate.independent import CHUNK_SAMPLES, Mechanism, rotation_of
 from mcplan.certificate.recomputed_run import NONE, RecomputedRun
 from mcplan.certificate.report import Check
 from mcplan.certificate.separation import GAP, Convex, Placed, signed_distances
-from mcplan.certificate.solids import WORLD, ClearanceMonitor, Solids, Touches, gather_solids
+from mcplan.certificate.solids import WORLD, AllowedContacts, ClearanceMonitor, Solids, gather_solids
 from mcplan.certificate.tolerances import PLAN_CLEARANCE
 from mcplan.errors import RunError
 from mcplan.planning.plan import Plan
@@ -29,17 +31,17 @@ from mcplan.record.world import with_imperfections
 from mcplan.scene.environment import Environment
 
 PERIOD_S = 0.020
-"""s: period of the checked samples, and tolerance after the end of a contact."""
+"""s: period of the checked samples, and time after the end of a contact in which link and support may still touch."""
 
 BLOCK_SAMPLES = 512
-"""Samples per block."""
+"""Number of samples evaluated at once, which limits the memory."""
 
 
 def clearance_checks(evidence: RecomputedRun) -> Iterator[Check]:
     """Yield the clearance check.
 
-    A link may penetrate the support of its patch by 2 mm in phases to or from a stance with that contact. Every other
-    pair must keep apart.
+    A link may penetrate the support of its patch by 2 mm in phases to or from a stance with that contact. All other
+    pairs must not overlap.
     """
     run = evidence.run
     try:
@@ -56,7 +58,7 @@ def clearance_checks(evidence: RecomputedRun) -> Iterator[Check]:
     step = max(1, round(PERIOD_S / run.dt))
     samples = np.array(sorted({*range(0, len(run), step), len(run) - 1}))
     travel = _travel(evidence, solids, samples)
-    allowed = _AllowedContacts(evidence)
+    allowed = _ContactsAtSample(evidence)
     lower = np.empty((len(samples), len(solids.pairs)))
     allowed_overlap = np.empty_like(lower)
     for start in range(0, len(samples), BLOCK_SAMPLES):
@@ -75,9 +77,9 @@ def clearance_checks(evidence: RecomputedRun) -> Iterator[Check]:
 
 
 def stance_clearance(plan: Plan) -> Check:
-    """Return the clearance check of a plan, in the postures of its stances.
+    """Return the clearance check of the postures of a plan's stances.
 
-    A link may penetrate the support of its patch by 2 mm if its stance, or the previous one, has that contact.
+    A link may penetrate the support of its patch by 2 mm if the stance, or the previous one, has that contact.
     """
     robot, record = plan.scenario.robot, record_robot(plan.scenario.robot)
     solids = gather_solids(robot, record, plan.scenario.environment)
@@ -91,7 +93,7 @@ def stance_clearance(plan: Plan) -> Check:
     allowed_overlap = np.array(
         [
             monitor.allowed_overlap(
-                frozenset((c.patch, c.support) for near in plan.stances[max(k - 1, 0) : k + 1] for c in near.contacts)
+                frozenset((c.patch, c.support) for s in plan.stances[max(k - 1, 0) : k + 1] for c in s.contacts)
             )
             for k in range(len(plan.stances))
         ]
@@ -103,7 +105,13 @@ def stance_clearance(plan: Plan) -> Check:
 def clearance_line(
     monitor: ClearanceMonitor, when: Callable[[int], str], tolerance: float, preposition: str, name: str = "clearance"
 ) -> Check:
-    """Return the clearance check of a monitor's results."""
+    """Return the check of the results of a clearance monitor.
+
+    Parameters
+    ----------
+    when, preposition : text of a sample, and the word before it in messages ("at", "in").
+    tolerance : allowed overlap, m.
+    """
     failure = "; ".join(
         f"{monitor.name(pair)} overlap by {found.depth:.4g} m {preposition} {when(found.worst)}"
         + (f" (from {when(found.first)} on)" if found.first != found.worst else "")
@@ -116,23 +124,23 @@ def clearance_line(
     return Check(name, monitor.min_distance, "m", f">= -{tolerance:g}", not failure, where, failure)
 
 
-class _AllowedContacts:
-    """Links and supports that may touch at a sample: present and recent contacts, and those of the stances."""
+class _ContactsAtSample:
+    """Contacts in which links may touch supports at a sample: closed and recent ones, and those of the stances."""
 
     def __init__(self, evidence: RecomputedRun):
         self._evidence = evidence
         self._period = round(PERIOD_S / evidence.run.dt)
-        self._cache: dict[tuple, Touches] = {}
+        self._cache: dict[tuple, AllowedContacts] = {}
 
-    def __call__(self, k: int) -> Touches:
+    def __call__(self, k: int) -> AllowedContacts:
         evidence, record = self._evidence, self._evidence.record
         stance = record.phases[evidence.run.phase[k]].stance
-        touched = frozenset(np.unique(evidence.target[max(k - self._period, 0) : k + 1]).tolist()) - {NONE}
+        touched = frozenset(np.unique(evidence.contact_index[max(k - self._period, 0) : k + 1]).tolist()) - {NONE}
         if (touched, stance) not in self._cache:
             contacts = [evidence.contacts[c] for c in touched]
             if stance is not None:
-                for near in record.plan.stances[max(stance - 1, 0) : stance + 1]:
-                    contacts += near.contacts
+                for s in record.plan.stances[max(stance - 1, 0) : stance + 1]:
+                    contacts += s.contacts
             self._cache[touched, stance] = frozenset((c.patch, c.support) for c in contacts)
         return self._cache[touched, stance]
 
@@ -142,9 +150,15 @@ def _check_between(
     monitor: ClearanceMonitor,
     checked: np.ndarray,
     candidates: np.ndarray,
-    allowed: _AllowedContacts,
+    allowed: _ContactsAtSample,
 ) -> None:
-    """Check the samples inside intervals with a possible overlap; ``candidates`` has intervals and pairs (M, 2)."""
+    """Check all samples inside intervals in which a pair may overlap.
+
+    Parameters
+    ----------
+    checked : samples that have been checked; an interval lies between two of them.
+    candidates : (M, 2) indices of intervals and pairs.
+    """
     items = [
         (sample, pair)
         for interval, pair in candidates
@@ -159,9 +173,9 @@ def _check_between(
 
 
 def _travel(evidence: RecomputedRun, solids: Solids, samples: np.ndarray) -> np.ndarray:
-    """Return bounds (K-1, P) m on the decrease of the distance of each pair between checked samples.
+    """Return bounds (K-1, P), m, on the displacement of each pair's solids between checked samples, summed over both.
 
-    For two links the bound relative to the base counts if it is tighter, because base motion moves both.
+    For two links the bound relative to the base counts if it is tighter, because motion of the base moves both.
     """
     run = evidence.run
     reach = solids.reach
@@ -180,48 +194,49 @@ def _travel(evidence: RecomputedRun, solids: Solids, samples: np.ndarray) -> np.
 
 
 def relative_to_base(R: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return poses (K, owners, 3, 3), (K, owners, 3) in the frame of the first owner, the base."""
+    """Transform poses (K, owners, 3, 3), (K, owners, 3) to the frame of the base, which is the first owner."""
     to_base = R[:, :1].transpose(0, 1, 3, 2)
     return to_base @ R, (to_base @ (p - p[:, :1])[..., None])[..., 0]
 
 
 def poses_of(evidence: RecomputedRun, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the poses of all owners at samples, the world last: (K, owners + 1, 3, 3), (K, owners + 1, 3)."""
+    """Return the poses (K, owners + 1, 3, 3), (K, owners + 1, 3) of links, objects and the world (last) at samples."""
     run = evidence.run
     R, p = evidence.mechanism.poses(run.q[k])
     if run.object_q is None:
         return _with_world(R, p, np.zeros((len(k), 0, 3, 3)), np.zeros((len(k), 0, 3)))
     objects = run.object_q[k]
-    turned = rotation_of(objects[..., 3:].reshape(-1, 4).T).transpose(2, 0, 1).reshape(len(k), -1, 3, 3)
-    return _with_world(R, p, turned, objects[..., :3])
+    R_objects = rotation_of(objects[..., 3:].reshape(-1, 4).T).transpose(2, 0, 1).reshape(len(k), -1, 3, 3)
+    return _with_world(R, p, R_objects, objects[..., :3])
 
 
 def _with_world(
     R: np.ndarray, p: np.ndarray, R_objects: np.ndarray, p_objects: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
+    """Append the poses of the objects and of the world to those of the links."""
     world = np.broadcast_to(np.eye(3), (len(R), 1, 3, 3)), np.zeros((len(R), 1, 3))
     return np.concatenate([R, R_objects, world[0]], axis=1), np.concatenate([p, p_objects, world[1]], axis=1)
 
 
 def _object_poses(environment: Environment, moved: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return rotations (O, 3, 3) and positions (O, 3) of the objects, with moved poses where given."""
-    things = environment.placed(dict(moved)).objects
-    R = np.array([thing.R for thing in things]).reshape(-1, 3, 3)
-    return R, np.array([thing.p for thing in things]).reshape(-1, 3)
+    """Return rotations (O, 3, 3) and positions (O, 3) of the objects; ``moved`` has the poses of moved ones by name."""
+    objects = environment.placed(dict(moved)).objects
+    R = np.array([item.R for item in objects]).reshape(-1, 3, 3)
+    return R, np.array([item.p for item in objects]).reshape(-1, 3)
 
 
 MAX_POINT_DISTANCE = 5e-3
-"""m: maximum distance of a contact point from its solid: overlap of bodies and motion in a step."""
+"""m: maximum distance of a contact point from its solid: bodies overlap, and move during a step."""
 
 PATCH_THICKNESS = 0.01
-"""m: thickness of a patch."""
+"""m: thickness of the solid that represents a patch."""
 
 POINTS_BLOCK = 4000
-"""Points per block."""
+"""Number of contact points evaluated at once, which limits the memory."""
 
 
-def touch_checks(evidence: RecomputedRun) -> Iterator[Check]:
-    """Yield the check that unplanned forces act at contacts of two bodies."""
+def unplanned_point_checks(evidence: RecomputedRun) -> Iterator[Check]:
+    """Yield the check that unplanned contact forces act where two bodies touch."""
     run, name = evidence.run, "unplanned contact points"
     unplanned = (run.point_patch < 0) | (run.point_link >= len(evidence.record.links))
     force = np.linalg.norm(run.point_force, axis=1)
@@ -250,7 +265,7 @@ def touch_checks(evidence: RecomputedRun) -> Iterator[Check]:
 
 
 class _PlacedSolids:
-    """Poses of the solids of a run, including patches."""
+    """Solids of a run, including patches, and their poses at its samples."""
 
     def __init__(self, evidence: RecomputedRun):
         self.evidence, scenario, record = evidence, evidence.plan.scenario, evidence.record.robot
@@ -273,27 +288,29 @@ class _PlacedSolids:
         self.can_collide[a, b] = self.can_collide[b, a] = True
 
     def misplaced(self, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the contact points (k,) that are not on two solids, one of them of their link or object."""
+        """Return a mask (k,) of contact points that do not lie on a solid of their body and on one of another body."""
         run, point = self.evidence.run, Convex(np.zeros((1, 3)))
         samples, sample = np.unique(self.evidence.point_sample[rows], return_inverse=True)
         R, p = poses_of(self.evidence, samples)
-        at, link = run.point_xyz[rows], run.point_link[rows]
-        on_own, on_other = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
+        points_xyz, link = run.point_xyz[rows], run.point_link[rows]
+        on_own_body, on_other_body = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
         for solid, owner in zip(self.solids, self.owner.tolist(), strict=True):
             centre, radius = solid.bounds
-            middle = (R[:, owner] @ centre + p[:, owner])[sample]
+            centres = (R[:, owner] @ centre + p[:, owner])[sample]
             is_own = self.body[link] == self.body[owner]
-            pending = ~np.where(is_own, on_own, on_other)
-            (close,) = np.nonzero(pending & (np.linalg.norm(at - middle, axis=1) <= radius + MAX_POINT_DISTANCE))
+            pending = ~np.where(is_own, on_own_body, on_other_body)
+            (close,) = np.nonzero(
+                pending & (np.linalg.norm(points_xyz - centres, axis=1) <= radius + MAX_POINT_DISTANCE)
+            )
             if not len(close):
                 continue
             zero = np.zeros(len(close), int)
             placed = Placed([solid], zero, R[sample[close], owner], p[sample[close], owner])
-            points = Placed([point], zero, np.broadcast_to(np.eye(3), (len(close), 3, 3)), at[close])
+            points = Placed([point], zero, np.broadcast_to(np.eye(3), (len(close), 3, 3)), points_xyz[close])
             close = close[
-                signed_distances(placed, points, np.full(len(close), MAX_POINT_DISTANCE), deep=False).lower
+                signed_distances(placed, points, np.full(len(close), MAX_POINT_DISTANCE), compute_depth=False).lower
                 < MAX_POINT_DISTANCE
             ]
-            on_own[close] |= is_own[close]
-            on_other[close] |= self.can_collide[link[close], owner]
-        return ~(on_own & on_other)
+            on_own_body[close] |= is_own[close]
+            on_other_body[close] |= self.can_collide[link[close], owner]
+        return ~(on_own_body & on_other_body)

@@ -1,8 +1,8 @@
 """Contact force checks: within cones and limits, at points of their patches, only in contact; contact options.
 
 A plan file repeats the options of its contacts (friction, limits, free directions), on which the checks depend. So each
-option must come from the scenario, for that patch on that support: from the start, a goal item, or the given contact
-sequence. The last stance must have the options of the last item.
+option must be in the scenario for that patch on that support: in the start, a goal item, or the contact sequence. The
+last stance must have the options of the last item.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,9 +19,9 @@ from mcplan.certificate.tolerances import LOADED
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.scene.spec import ContactSpec
 
-PARALLEL_TOLERANCE, MAX_SKEW = 1e-4, 0.1
-"""rad: tolerance of the normals of parallel faces from collision detection (root of single precision), and of any
-faces in a holding contact: 6 degrees, twice the allowed rotation of a patch."""
+PARALLEL_TOLERANCE, MAX_TILT = 1e-4, 0.1
+"""rad: tolerance of contact normals between parallel faces (collision detection finds them to the root of single
+precision), and between any faces in contact: 6 degrees, twice the allowed rotation of a patch."""
 
 
 def force_checks(evidence: RecomputedRun) -> Iterator[Check]:
@@ -31,17 +31,17 @@ def force_checks(evidence: RecomputedRun) -> Iterator[Check]:
     yield from _patch_limits(evidence)
     yield _points_against_wrenches(evidence)
     yield from _points_against_patches(evidence)
-    yield _only_where_active(evidence)
+    yield _no_force_without_contact(evidence)
     yield _unplanned(evidence)
 
 
 def _friction(evidence: RecomputedRun) -> Iterator[Check]:
-    """``|ft| <= mu fn`` on the exact cone about the contact's normal, at planned points that carry more than 1 N.
+    """Check ``|ft| <= mu fn``, the exact cone about the contact's normal, at planned points that carry more than 1 N.
 
-    A point with less load is checked if its tangential force exceeds the cone at 1 N.
+    A point with less load is checked too if its tangential force exceeds that of the cone at 1 N.
     """
-    fn, ft = evidence.point_split
-    target = evidence.point_target
+    fn, ft = evidence.point_force_parts
+    target = evidence.point_contact_index
     mu = np.where(target != NONE, evidence.frictions[target] if len(evidence.frictions) else np.nan, np.nan)
     has_cone = np.isfinite(mu) & ~(evidence.grasps[target] if len(evidence.grasps) else False)
     checked = has_cone & ((fn > LOADED) | (ft > mu * LOADED + evidence.tolerances.force))
@@ -69,9 +69,9 @@ def _friction(evidence: RecomputedRun) -> Iterator[Check]:
 
 
 def _unilateral(evidence: RecomputedRun) -> Check:
-    """``fn >= 0`` at every point that is not a grasp."""
-    fn, _ = evidence.point_split
-    target = evidence.point_target
+    """Check ``fn >= 0`` at all points except those of grasps."""
+    fn, _ = evidence.point_force_parts
+    target = evidence.point_contact_index
     normal_force = np.where((target != NONE) & (evidence.grasps[target] if len(evidence.grasps) else False), np.inf, fn)
     if not np.isfinite(normal_force).any():
         return Check("unilateral", None, "N", "", True)
@@ -102,12 +102,12 @@ def _patch_limits(evidence: RecomputedRun) -> Iterator[Check]:
 
     for column, patch in enumerate(run.patches):
         for c, contact in enumerate(evidence.contacts):
-            rows = np.flatnonzero(evidence.target[:, column] == c)
-            w = _averaged(run.wrench[:, column], round(evidence.tolerances.impact / run.dt))[rows]
+            rows = np.flatnonzero(evidence.contact_index[:, column] == c)
+            w = _moving_average(run.wrench[:, column], round(evidence.tolerances.impact / run.dt))[rows]
             if contact.kind == "grasp":
                 judge("grasp force", np.linalg.norm(w[:, :3], axis=1), contact.max_force, rows, patch, "N")
                 judge("grasp moment", np.linalg.norm(w[:, 3:], axis=1), contact.max_moment, rows, patch, "N m")
-                judge("free direction", _unconstrained(evidence, c, patch, rows), tolerance, rows, patch, "N m")
+                judge("free direction", _free_components(evidence, c, patch, rows), tolerance, rows, patch, "N m")
             else:
                 judge(
                     "normal force",
@@ -123,23 +123,23 @@ def _patch_limits(evidence: RecomputedRun) -> Iterator[Check]:
         yield Check(kind, ratio, "of the limit", "<= 1", not failure, place, failure)
 
 
-def _averaged(w: np.ndarray, count: int) -> np.ndarray:
-    """Return moving averages of a wrench (N, 6) over ``count`` samples up to each sample."""
+def _moving_average(w: np.ndarray, count: int) -> np.ndarray:
+    """Return the moving average of a wrench (N, 6) over the last ``count`` samples."""
     if count <= 1:
         return w
     total = np.cumsum(np.concatenate([np.zeros((count, w.shape[1])), w]), axis=0)
     return (total[count:] - total[:-count]) / count
 
 
-def _unconstrained(evidence: RecomputedRun, c: int, patch: str, rows: np.ndarray) -> np.ndarray:
-    """Return the part of a wrench along the free directions of the contact (the hinge of a grasp), in patch axes."""
+def _free_components(evidence: RecomputedRun, c: int, patch: str, rows: np.ndarray) -> np.ndarray:
+    """Return the magnitude (k,) of a wrench along the free directions of contact ``c`` (the hinge of a grasp)."""
     R, w = evidence.motion.R[patch][rows], evidence.run.wrench[rows, evidence.run.patches.index(patch)]
     local = np.concatenate([np.einsum("kji,kj->ki", R, w[:, :3]), np.einsum("kji,kj->ki", R, w[:, 3:])], axis=1)
     return np.linalg.norm(local - local @ evidence.selections[c], axis=1)
 
 
 def _points_against_wrenches(evidence: RecomputedRun) -> Check:
-    """Check that point forces add up to the wrench; for a grasp, only to its force."""
+    """Check that point forces add up to the wrench of the patch; for a grasp, only to its force."""
     run, tolerance = evidence.run, evidence.tolerances.force
     name, P = "points add up to wrenches", len(run.patches)
     rows = np.flatnonzero(run.point_patch >= 0)
@@ -151,14 +151,14 @@ def _points_against_wrenches(evidence: RecomputedRun) -> Check:
     parts = np.concatenate([force, np.cross(run.point_xyz[rows] - origins[sample, patch], force)], axis=1)
     flat, size = sample * P + patch, len(run) * P
     total = np.stack([np.bincount(flat, parts[:, i], minlength=size) for i in range(6)], axis=1).reshape(len(run), P, 6)
-    off = np.abs(total - run.wrench)
+    deviation = np.abs(total - run.wrench)
     if evidence.contacts:
-        off[..., 3:][(evidence.target != NONE) & evidence.grasps[evidence.target]] = 0.0
-    k, column, i = worst(off)
-    value, where = float(off[k, column, i]), f"{run.patches[column]} at {evidence.time(k)}"
+        deviation[..., 3:][(evidence.contact_index != NONE) & evidence.grasps[evidence.contact_index]] = 0.0
+    k, column, i = worst(deviation)
+    value, where = float(deviation[k, column, i]), f"{run.patches[column]} at {evidence.time(k)}"
     failure = (
         f"point forces of {where} differ from its wrench by {value:.6g} {'N' if i < 3 else 'N m'} "
-        f"({np.count_nonzero((off > tolerance).any(axis=(1, 2)))} samples)"
+        f"({np.count_nonzero((deviation > tolerance).any(axis=(1, 2)))} samples)"
     )
     return at_most(name, value, "N, N m", tolerance, where, failure)
 
@@ -166,7 +166,7 @@ def _points_against_wrenches(evidence: RecomputedRun) -> Check:
 def _points_against_patches(evidence: RecomputedRun) -> Iterator[Check]:
     """Check that contact points lie in their patch, on its link, with the normal of the support."""
     run, bound = evidence.run, evidence.tolerances.point
-    name, target = "contact points on their patch", evidence.point_target
+    name, target = "contact points on their patch", evidence.point_contact_index
     planned = np.flatnonzero(target != NONE)
     if not len(planned):
         yield Check(name, None, "m", "", True)
@@ -184,7 +184,7 @@ def _points_against_patches(evidence: RecomputedRun) -> Iterator[Check]:
             points = np.array(contact.points)
             distance[i] = np.linalg.norm(local[:, None] - points, axis=2).min(axis=1)
             if contact.rolls:
-                # a flat patch that rolls on a bar may touch anywhere on its plane; its place is checked separately
+                # a flat patch that rolls on a bar may touch anywhere on its face; its pose is checked separately
                 points = _polygon(evidence, patch)
             if evidence.record.physics != "qp" and len(points) > 1:
                 distance[i] = np.minimum(
@@ -203,25 +203,25 @@ def _points_against_patches(evidence: RecomputedRun) -> Iterator[Check]:
     )
     yield Check("contact points on their link", float(len(wrong_link)), "points", "== 0", not failure, "", failure)
     normals = np.linalg.norm(run.point_normal[planned] - evidence.support_normal[planned], axis=1)
-    ratio = normals / _skew_allowed(evidence)[planned]
+    ratio = normals / _allowed_tilt(evidence)[planned]
     (s,) = worst(ratio)
     value, where = float(ratio[s]), evidence.point_name(int(planned[s]))
     failure = f"the normal at {where} is not that of its support ({normals[s]:.3g} rad off)"
     yield at_most("contact normals", value, "of what these faces can have", 1.0, where, failure)
 
 
-def _skew_allowed(evidence: RecomputedRun) -> np.ndarray:
+def _allowed_tilt(evidence: RecomputedRun) -> np.ndarray:
     """Return the allowed deviation (K,) rad of each point's normal from that of its support.
 
-    Faces with an angle ``a`` between them meet with the normal of one face, or of two crossing edges. The deviation is
-    at most ``a / sin(b)`` with the angle ``b`` between the edges, at least 45 degrees for rectangles. The edge of a
-    patch may touch a bar anywhere on its circumference.
+    Between faces at an angle ``a`` the contact normal is that of one face, or that of two crossing edges. It deviates
+    by at most ``a / sin(b)`` with the angle ``b`` between the edges, which is at least 45 degrees for rectangles. The
+    edge of a patch that rolls on a bar may touch it anywhere on its circumference.
     """
     if evidence.record.physics == "qp":
         return np.full(len(evidence.point_tilt), evidence.tolerances.normal)
-    allowed = np.minimum(np.sqrt(2.0) * evidence.point_tilt + PARALLEL_TOLERANCE, MAX_SKEW)
-    rolls, target = np.array([contact.rolls for contact in evidence.contacts], bool), evidence.point_target
-    allowed[target != NONE] = np.where(rolls[target[target != NONE]], MAX_SKEW, allowed[target != NONE])
+    allowed = np.minimum(np.sqrt(2.0) * evidence.point_tilt + PARALLEL_TOLERANCE, MAX_TILT)
+    rolls, target = np.array([contact.rolls for contact in evidence.contacts], bool), evidence.point_contact_index
+    allowed[target != NONE] = np.where(rolls[target[target != NONE]], MAX_TILT, allowed[target != NONE])
     return allowed
 
 
@@ -249,7 +249,7 @@ def _distance_to_segment(local: np.ndarray, ends: np.ndarray) -> np.ndarray:
     return np.linalg.norm(local - ends[0] - share[:, None] * edge, axis=1)
 
 
-def _only_where_active(evidence: RecomputedRun) -> Check:
+def _no_force_without_contact(evidence: RecomputedRun) -> Check:
     """Check that a patch without contact carries no force."""
     run, tolerance = evidence.run, evidence.tolerances.force
     name = "force only in contact"
@@ -257,8 +257,8 @@ def _only_where_active(evidence: RecomputedRun) -> Check:
         return Check(name, None, "N, N m", "", True)
     load = np.where(run.active[..., None], 0.0, np.abs(run.wrench)).max(axis=2)
     inactive = (run.point_patch >= 0) & ~run.active[evidence.point_sample, np.maximum(run.point_patch, 0)]
-    at = (evidence.point_sample[inactive], run.point_patch[inactive])
-    np.maximum.at(load, at, np.abs(run.point_force[inactive]).max(axis=1) if inactive.any() else np.zeros(0))
+    entries = (evidence.point_sample[inactive], run.point_patch[inactive])
+    np.maximum.at(load, entries, np.abs(run.point_force[inactive]).max(axis=1) if inactive.any() else np.zeros(0))
     k, column = worst(load)
     value, where = float(load[k, column]), f"{run.patches[column]} at {evidence.time(k)}"
     failure = f"{where} carries {value:.6g} N (N m) although it is not in contact"
@@ -268,7 +268,7 @@ def _only_where_active(evidence: RecomputedRun) -> Check:
 def _unplanned(evidence: RecomputedRun) -> Check:
     """Check that no unplanned contact carries more than ``stray_force`` for longer than ``stray_time``.
 
-    Interruptions shorter than ``stray_time`` do not end a contact; only its loaded time counts.
+    Interruptions shorter than ``stray_time`` do not end a contact, but only the time with load counts.
     """
     run, tolerances = evidence.run, evidence.tolerances
     name, bound = "unplanned contact", f"<= {tolerances.stray_time:g}"
@@ -284,10 +284,10 @@ def _unplanned(evidence: RecomputedRun) -> Check:
     gap = max(round(tolerances.stray_time / run.dt), 1)
     for i in np.flatnonzero((load > tolerances.stray_force).any(axis=0)):
         loaded = np.flatnonzero(load[:, i] > tolerances.stray_force)
-        touches = np.split(loaded, np.flatnonzero(np.diff(loaded) > gap) + 1)
-        touch = max(touches, key=len)
-        if len(touch) > longest:
-            longest, first, last, link = len(touch), int(touch[0]), int(touch[-1]), int(i)
+        intervals = np.split(loaded, np.flatnonzero(np.diff(loaded) > gap) + 1)
+        interval = max(intervals, key=len)
+        if len(interval) > longest:
+            longest, first, last, link = len(interval), int(interval[0]), int(interval[-1]), int(i)
     value = longest * run.dt
     if not longest:
         return Check(name, 0.0, "s", bound, True)
@@ -298,13 +298,15 @@ def _unplanned(evidence: RecomputedRun) -> Check:
 
 
 OPTIONS = ("friction", "max_force", "slide", "hinge", "overhang")
-"""Options that increase the capacity of a contact, or free its directions; the planner itself chooses grasps."""
+"""Options that increase the force capacity of a contact or free some of its directions. Grasps are not among them,
+because the planner chooses them itself."""
 
 
 def contacts_not_in_scenario(plan: Plan) -> Iterator[str]:
-    """Yield the contact options of a plan that the scenario does not have; the first stance has those of the start.
+    """Yield the contact options of a plan that are not in its scenario.
 
-    The last stance must have the options of the last item, except ``overhang``.
+    The first stance must have exactly the options of the start, the last stance at least those of the last item, except
+    ``overhang``.
     """
     document = plan.scenario.document.data
     start, specified = _options_by_place((document.get("start") or {}).get("contacts")), _scenario_options(document)
@@ -313,18 +315,19 @@ def contacts_not_in_scenario(plan: Plan) -> Iterator[str]:
             place = contact.patch, contact.support
             values = {name: _with_sorted_axes(contact.options).get(name) for name in OPTIONS}
             if k == 0 and place in start:
-                declared = start[place]
-                differ = {name: value for name, value in values.items() if value != declared[0].get(name)}
+                scenario_options = start[place]
+                differ = {name: value for name, value in values.items() if value != scenario_options[0].get(name)}
             else:
-                declared = [*start.get(place, ()), *specified.get(place, ())]
+                scenario_options = [*start.get(place, ()), *specified.get(place, ())]
                 differ = {
                     name: value
                     for name, value in values.items()
-                    if value is not None and value not in [options.get(name) for options in declared]
+                    if value is not None and value not in [options.get(name) for options in scenario_options]
                 }
             for name, value in differ.items():
                 allowed = (
-                    ", ".join(sorted({str(options[name]) for options in declared if name in options})) or "nothing"
+                    ", ".join(sorted({str(options[name]) for options in scenario_options if name in options}))
+                    or "nothing"
                 )
                 yield (
                     f"stance {k}: {contact.patch} on {contact.support} has "
@@ -345,7 +348,7 @@ def _missing_options(stance: PlannedStance, document: Mapping[str, Any]) -> Iter
 
 
 def _items(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the items of goal or sequence."""
+    """Return the items of the goal, or without a goal those of the contact sequence; empty if they cannot be read."""
     try:
         return [item for _, item in goal_items(document)]
     except (TypeError, ValueError, KeyError, AttributeError):  # the goal checks report this
@@ -374,5 +377,5 @@ def _options_by_place(contacts: Any) -> dict[tuple[str, str], list[dict[str, Any
 
 
 def _with_sorted_axes(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with sorted axes."""
+    """Return options whose lists of axes are sorted."""
     return {name: sorted(value) if isinstance(value, list | tuple) else value for name, value in options.items()}

@@ -1,13 +1,13 @@
 """Comparison of a run with another engine: recomputed motion, distances, and the robot as read from its URDF.
 
 Distances: the certificate selects the pairs to check (`mcplan.certificate.solids`). The engine measures their distances
-with shapes read again from the texts in the run (``engines/collision_shapes.py``). Signed distances up to
-``MAX_DISTANCE`` are compared for each pair of names (the minimum over several shapes of a link), at samples
-``PERIOD_S`` apart.
+between shapes that are read independently from the texts in the run (``engines/collision_shapes.py``). Signed distances
+up to ``MAX_DISTANCE`` are compared for each pair of names (the minimum over several shapes of a link), at samples with
+the period ``PERIOD_S``.
 
 Robot: all other checks use the numbers in the record. Here these are compared with the URDF in the run: links (mass,
-centre of mass and inertia of each rigid body), joints (place and axis), and limits. Limits replaced in ``robot.yaml``
-are read from its text. Payloads and wrong masses of the physics are not compared.
+centre of mass and inertia of each rigid body), joints (position and axis), and limits. Limits that ``robot.yaml``
+replaces are read from its text. Payloads and mass errors of the physics are not compared.
 """
 
 from collections.abc import Iterator
@@ -54,9 +54,9 @@ class EngineMotion:
 
     Parameters
     ----------
-    engine : built from the same record.
-    robot : the record.
-    motion : N samples.
+    engine : engine, built from the same record.
+    robot : record of the robot.
+    motion : states and wrenches at N samples.
 
     Attributes
     ----------
@@ -90,37 +90,37 @@ class EngineMotion:
 
             dE/dt = (8 (E(s) - E(-s)) - (E(2s) - E(-2s))) / 12 s,   x(s) = integrate(x, u, s), u(s) = u + s a
 
-        Only the tangent of the curve counts, and ``dx/ds = u``, ``du/ds = a`` at ``s = 0``. Neither inverse dynamics
-        nor Jacobians take part.
+        Only the tangent of this curve matters: ``dx/ds = u`` and ``du/ds = a`` at ``s = 0``. Neither inverse dynamics
+        nor Jacobians are used.
         """
         rates = []
         for x, u, a in zip(self._x[rows], self._u[rows], self._a[rows], strict=True):
             energy = [
                 self._engine.energy(self._engine.integrate(x, u, s * ENERGY_STEP), u + s * ENERGY_STEP * a)
-                for s in _STENCIL
+                for s in _STENCIL_STEPS
             ]
             rates.append(float(np.dot(_STENCIL_WEIGHTS, energy)) / (12 * ENERGY_STEP))
         v, vd = self._motion.v[rows, 6:], self._motion.vd[rows, 6:]
         return np.array(rates) + (v * vd) @ self._joints.armature
 
 
-_STENCIL, _STENCIL_WEIGHTS = (-2.0, -1.0, 1.0, 2.0), (1.0, -8.0, 8.0, -1.0)
+_STENCIL_STEPS, _STENCIL_WEIGHTS = (-2.0, -1.0, 1.0, 2.0), (1.0, -8.0, 8.0, -1.0)
 
 
 MAX_DISTANCE, PERIOD_S = 0.05, 0.02
 """m: larger distances are not compared; s: period of the compared samples."""
 
 DISTANCE_TOLERANCE = 1e-6
-"""m: tolerance of distances; both algorithms iterate to less."""
+"""m: tolerance of distances; both algorithms iterate to smaller errors."""
 
 DEPTH_TOLERANCE = 1e-4
-"""m: tolerance of penetration depths; the minimization over directions has several local minima."""
+"""m: tolerance of penetration depths: their minimisation over directions has several local minima."""
 
 
 def distance_checks(engine: type[Engine], evidence: RecomputedRun) -> Iterator[Check]:
     """Yield the check of distances, if the engine measures them.
 
-    Runs without shapes, or with shapes that the engine does not support, are not compared; the check reports that.
+    Runs without shapes, or with shapes that the engine does not support, are not compared; the check says so.
     """
     run, name = evidence.run, f"{engine.name}: distances"
     if engine.shapes is Engine.shapes:
@@ -154,29 +154,33 @@ def distance_checks(engine: type[Engine], evidence: RecomputedRun) -> Iterator[C
     for k, row in enumerate(rows):
         poses = {} if run.object_q is None else dict(zip(run.record.objects, run.object_q[row], strict=True))
         theirs[k] = shapes.distances(x[k], poses, pairs, MAX_DISTANCE)
-    off, allowed = np.abs(theirs - ours), np.where(np.minimum(ours, theirs) < 0, DEPTH_TOLERANCE, DISTANCE_TOLERANCE)
-    k, i = worst(off / allowed)
-    value, (a, b) = float(off[k, i]), pairs[i]
+    deviation, allowed = (
+        np.abs(theirs - ours),
+        np.where(np.minimum(ours, theirs) < 0, DEPTH_TOLERANCE, DISTANCE_TOLERANCE),
+    )
+    k, i = worst(deviation / allowed)
+    value, (a, b) = float(deviation[k, i]), pairs[i]
     where = f"{a} and {b}, {evidence.time(int(rows[k]))}"
     failure = (
         f"{engine.name}: distance of {where}: {theirs[k, i]:.9g} instead of {ours[k, i]:.9g} m "
-        f"({np.count_nonzero(off > allowed)} of {np.count_nonzero(np.minimum(ours, theirs) < MAX_DISTANCE)} distances)"
+        f"({np.count_nonzero(deviation > allowed)} of "
+        f"{np.count_nonzero(np.minimum(ours, theirs) < MAX_DISTANCE)} distances)"
     )
     yield at_most(name, value, "m", float(allowed[k, i]), where, failure)
 
 
 SAME_DIGITS = 1e-9
-"""Largest relative difference (absolute below 1): both sides read the same digits."""
+"""Largest relative difference (absolute below 1) of numbers that both sides read from the same digits."""
 
 NO_LIMIT = 1e9
-"""Larger limits count as none: readers write the largest double, infinity, or nothing."""
+"""Larger limits count as none: for a missing limit, readers return the largest double, infinity, or nothing."""
 
 LIMIT_KINDS = ("lower", "upper", "velocity", "torque")
 
 
 def description_checks(engine: type[Engine], robot: RobotRecord) -> Iterator[Check]:
-    """Yield the checks of links and limits; a run without URDF is not compared, and the checks report that."""
-    names = [f"{engine.name}: {what}" for what in ("links", "limits")]
+    """Yield the checks of links and limits; a run without URDF is not compared, and the checks say so."""
+    names = [f"{engine.name}: {quantity}" for quantity in ("links", "limits")]
     if "robot.urdf" not in robot.files:
         for name in names:
             yield Check(name, None, "relative", "", True, "not compared: this run has no URDF")
@@ -184,14 +188,14 @@ def description_checks(engine: type[Engine], robot: RobotRecord) -> Iterator[Che
     try:
         found = engine.read_urdf(with_hinges(robot.files["robot.urdf"]))
         settings = yaml.safe_load(robot.files.get("robot.yaml", ""))
-        replaced = (settings.get("limits") if isinstance(settings, dict) else None) or {}
+        replaced_limits = (settings.get("limits") if isinstance(settings, dict) else None) or {}
     except (ValueError, RuntimeError, yaml.YAMLError) as error:
         text = f"{engine.name} cannot read the files of the robot in this run: {error}"
         for name in names:
             yield Check(name, None, "relative", f"<= {SAME_DIGITS:g}", False, "robot.urdf", text)
         return
     yield _links(engine.name, robot, found)
-    yield _limits(engine.name, robot, found, replaced)
+    yield _limits(engine.name, robot, found, replaced_limits)
 
 
 def _links(engine: str, robot: RobotRecord, found: dict[str, JointDescription]) -> Check:
@@ -206,18 +210,18 @@ def _links(engine: str, robot: RobotRecord, found: dict[str, JointDescription]) 
         scale = max(1.0, float(np.abs(ours[0]).max()), float(np.abs(ours[1]).max()))
         rows = (("mass and inertia", 0), ("place of the joint", 1), ("axis", 2))
         for quantity, row in rows:
-            off = float(np.abs(ours[row] - theirs[row]).max()) / scale
-            if not off <= largest or not where:
-                largest, where = off, f"{quantity}, {name or BASE}"
-            if not off <= SAME_DIGITS:
-                failures.append(f"{engine}: {quantity} of {name or BASE} differs by {off * scale:.4g}")
+            deviation = float(np.abs(ours[row] - theirs[row]).max()) / scale
+            if not deviation <= largest or not where:
+                largest, where = deviation, f"{quantity}, {name or BASE}"
+            if not deviation <= SAME_DIGITS:
+                failures.append(f"{engine}: {quantity} of {name or BASE} differs by {deviation * scale:.4g}")
     return Check(
         f"{engine}: links", largest, "relative", f"<= {SAME_DIGITS:g}", not failures, where, "; ".join(failures)
     )  # fmt: skip
 
 
 def _declared_bodies(robot: RobotRecord) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Return by joint its rigid body (10,), place (3,) and axis (3,), with joints at zero."""
+    """Return, by joint, its rigid body (10,), position (3,) and axis (3,), with all joints at zero."""
     names, R, p = {0: BASE}, {0: np.eye(3)}, {0: np.zeros(3)}
     found = {BASE: (np.zeros(10), np.zeros(3), np.zeros(3))}
     for joint in robot.joints:
@@ -232,19 +236,19 @@ def _declared_bodies(robot: RobotRecord) -> dict[str, tuple[np.ndarray, np.ndarr
 
 
 def _limits(
-    engine: str, robot: RobotRecord, found: dict[str, JointDescription], replaced: dict[str, dict[str, Any]]
+    engine: str, robot: RobotRecord, found: dict[str, JointDescription], replaced_limits: dict[str, dict[str, Any]]
 ) -> Check:
     largest, where, failures = 0.0, "", []
     for i, joint in enumerate(robot.coordinates):
         for kind in LIMIT_KINDS if joint in found else ():
-            theirs, ours = _limit(found[joint], replaced.get(joint) or {}, kind), getattr(robot, kind)[i]
+            theirs, ours = _limit(found[joint], replaced_limits.get(joint) or {}, kind), getattr(robot, kind)[i]
             if np.isnan(theirs):
                 continue
             ours = _finite(np.inf * (-1 if kind == "lower" else 1) if ours is None else ours)
-            off = 0.0 if theirs == ours else abs(theirs - ours) / max(1.0, min(abs(theirs), abs(ours)))
-            if off > largest or not where:
-                largest, where = off, f"{kind} of {joint}"
-            if off > SAME_DIGITS:
+            deviation = 0.0 if theirs == ours else abs(theirs - ours) / max(1.0, min(abs(theirs), abs(ours)))
+            if deviation > largest or not where:
+                largest, where = deviation, f"{kind} of {joint}"
+            if deviation > SAME_DIGITS:
                 failures.append(f"{engine}: {kind} limit of {joint} is {theirs:.9g} instead of {ours:.9g}")
     return Check(
         f"{engine}: limits",
@@ -257,8 +261,8 @@ def _limits(
     )
 
 
-def _limit(read: JointDescription, replaced: dict[str, Any], kind: str) -> float:
-    return _finite(float(getattr(read, kind) if replaced.get(kind) is None else replaced[kind]))
+def _limit(joint: JointDescription, replaced_limits: dict[str, Any], kind: str) -> float:
+    return _finite(float(getattr(joint, kind) if replaced_limits.get(kind) is None else replaced_limits[kind]))
 
 
 def _finite(value: float) -> float:

@@ -1,14 +1,14 @@
 """Goal checks of a run or a plan against the scenario: each item in order, each key.
 
-They do not use the planner's representation of the goal. Poses of contacts are computed from the surfaces and bars of
-the scenario and compared with the recorded poses of the patches. A state is a stance of a plan or a sample of a run.
-Item i is reached at a state ``k_i`` with ``k_1 <= k_2 <= ...``, the last item at the last state. A scenario without a
-goal is checked against its contact sequence: contacts, centre of mass and objects of each item.
+The checks do not use the planner's representation of the goal: poses of contacts are computed from the surfaces and
+bars of the scenario and compared with the recorded poses of the patches. A state is a stance of a plan or a sample of a
+run. Item i must be reached at a state ``k_i`` with ``k_1 <= k_2 <= ...``, the last item at the last state. A scenario
+without a goal is checked against its contact sequence: contacts, centre of mass and objects of each item.
 
-Conventions. A surface frame S has z along the normal; in contact ``R_SP = Rz(yaw) Rx(pi)``, and (x, y) is the patch's
-origin on the surface. On a bar the patch's y axis is along the bar; ``angle`` is the rotation about it. At zero the
-patch's z axis is as close to straight down as possible (on a vertical bar, to world x). Missing keys and the free
-directions of a contact are not checked.
+Conventions. A surface frame S has z along the normal; the orientation of a patch P in contact is ``R_SP = Rz(yaw)
+Rx(pi)``, and (x, y) is the patch's origin on the surface. On a bar the patch's y axis is along the bar, and ``angle``
+is the rotation about it; at zero the patch's z axis is as close to straight down as possible (on a vertical bar, to
+world x). Missing keys and the free directions of a contact are not checked.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,45 +35,47 @@ def surface_errors(
     surface: Surface,
     R: np.ndarray,
     p: np.ndarray,
-    carried: np.ndarray | None = None,
+    object_poses: np.ndarray | None = None,
     radius: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the position and angle errors (K,), m and rad, of a patch (polygon (k, 3) in its axes) on a surface.
+    """Return the position and angle errors (K,), m and rad, of a patch on a surface.
 
     Parameters
     ----------
+    spec, kind : contact in the scenario, and its kind.
+    polygon : (k, 3) corners of the patch, in its axes, m.
     R, p : (K, 3, 3), (K, 3) poses of the patch.
-    carried : (K, 7) poses of the object that the surface is on; the surface is then given in the object's frame.
+    object_poses : (K, 7) poses of the object that the surface is on; the surface is then given in the object's frame.
     radius : of a spherical patch, whose centre is p, m.
     """
     local_R, local_p = surface.R.T @ R, (p - surface.p) @ surface.R
-    if carried is not None:
-        R_object, p_object = rotation_of(carried[:, 3:].T).transpose(2, 0, 1), carried[:, :3]
+    if object_poses is not None:
+        R_object, p_object = rotation_of(object_poses[:, 3:].T).transpose(2, 0, 1), object_poses[:, :3]
         R_S, p_S = R_object @ surface.R, p_object + np.einsum("kij,j->ki", R_object, surface.p)
         local_R = R_S.transpose(0, 2, 1) @ R
         local_p = np.einsum("kji,kj->ki", R_S, p - p_S)
     local_centre = local_p[:, None]
-    if radius:  # the contact point of the upright sphere, from which it rolls
+    if radius:  # the contact point of the sphere when upright, from which it has rolled to its present orientation
         c, s = np.cos(spec.yaw or 0.0), np.sin(spec.yaw or 0.0)
         phi = rotation_vector(local_R @ np.array([[c, s, 0.0], [s, -c, 0.0], [0.0, 0.0, -1.0]]).T)
         local_p = local_p - radius * np.column_stack([phi[:, 1], -phi[:, 0], np.ones(len(phi))])
     corners = np.einsum("kij,cj->kci", local_R, polygon) + local_p[:, None]
     contact_points = local_centre if radius else corners
-    flat = kind == "surface" and len(polygon) > 2
-    height = np.abs(local_p[:, 2]) if flat else np.abs(corners[:, :, 2]).max(axis=1)
-    tilt = _angles_between(local_R[:, :, 2], np.array([0.0, 0.0, -1.0])) if flat else np.zeros(len(p))
-    overhang = beyond(contact_points[..., :2], surface.polygon, spec.overhang) - ON_SUPPORT
+    is_polygon = kind == "surface" and len(polygon) > 2
+    height = np.abs(local_p[:, 2]) if is_polygon else np.abs(corners[:, :, 2]).max(axis=1)
+    tilt = _angles_between(local_R[:, :, 2], np.array([0.0, 0.0, -1.0])) if is_polygon else np.zeros(len(p))
+    overhang = distance_beyond(contact_points[..., :2], surface.polygon, spec.overhang) - ON_SUPPORT
     distance = np.maximum(height, np.maximum(overhang, 0.0))
     offset = np.zeros((len(p), 3))
     for i, value in enumerate((spec.x, spec.y)):
         if value is not None:
             offset[:, i] = local_p[:, i] - value
-    in_patch = np.einsum("kji,kj->ki", local_R, offset)
+    offset_in_patch = np.einsum("kji,kj->ki", local_R, offset)
     for axis in spec.slide:
-        in_patch[:, "xyz".index(axis)] = 0.0
-    distance = np.maximum(distance, np.linalg.norm(in_patch, axis=1))
+        offset_in_patch[:, "xyz".index(axis)] = 0.0
+    distance = np.maximum(distance, np.linalg.norm(offset_in_patch, axis=1))
     if spec.yaw is not None and kind == "surface" and "z" not in spec.hinge:
-        along = np.array([1.0, 0.0, 0.0]) if flat else polygon[1] - polygon[0]
+        along = np.array([1.0, 0.0, 0.0]) if is_polygon else polygon[1] - polygon[0]
         c, s = np.cos(spec.yaw), np.sin(spec.yaw)
         direction = np.array([[c, s, 0.0], [s, -c, 0.0], [0.0, 0.0, -1.0]]) @ along
         tilt = np.maximum(tilt, _angles_between(local_R @ along, direction))
@@ -89,7 +91,7 @@ def bar_errors(
         along = offset @ d
         distance = np.abs(np.linalg.norm(offset - along[:, None] * d, axis=1) - bar.radius)
         angle = np.zeros(len(p))
-        if spec.angle is not None:  # position around the bar: opposite to the z axis of a grasp with this angle
+        if spec.angle is not None:  # the point lies opposite to the z axis of a grasp with this angle
             sides = [1.0, -1.0] if spec.flip is None else [-1.0 if spec.flip else 1.0]
             centres = [along[:, None] * d - bar.radius * _grasp_axes(s * d[None], spec.angle) for s in sides]
             distance = np.min([np.linalg.norm(offset - place, axis=1) for place in centres], axis=0)
@@ -107,13 +109,13 @@ def bar_errors(
         # intersection of the bar axis, in patch axes, with the plane y = 0
         origin, axis = -np.einsum("kji,kj->ki", R, offset), np.einsum("kji,j->ki", R, d)
         t = -origin[:, 1] / np.where(np.abs(axis[:, 1]) > 1e-9, axis[:, 1], 1e-9)
-        crossing = origin + t[:, None] * axis
-        distance, along = np.abs(crossing[:, 2] - bar.radius), t
+        intersection = origin + t[:, None] * axis
+        distance, along = np.abs(intersection[:, 2] - bar.radius), t
         distance = np.maximum(
-            distance, np.maximum(polygon[:, 0].min() - crossing[:, 0], crossing[:, 0] - polygon[:, 0].max())
+            distance, np.maximum(polygon[:, 0].min() - intersection[:, 0], intersection[:, 0] - polygon[:, 0].max())
         )
         if spec.offset is not None:
-            distance = np.maximum(distance, np.abs(crossing[:, 0] - spec.offset))
+            distance = np.maximum(distance, np.abs(intersection[:, 0] - spec.offset))
     distance = np.maximum(distance, np.maximum(-along, along - bar.length) - ON_SUPPORT)
     if spec.along is not None and "y" not in spec.slide:
         distance = np.maximum(distance, np.abs(along - spec.along))
@@ -121,7 +123,10 @@ def bar_errors(
 
 
 def _grasp_axes(y: np.ndarray, angle: float) -> np.ndarray:
-    """Return the z axes (K, 3) of a grasp with y axes (K, 3): ``x0 sin(angle) + z0 cos(angle)``."""
+    """Return the z axes (K, 3) of a grasp with y axes (K, 3): ``x0 sin(angle) + z0 cos(angle)``.
+
+    x0 and z0 are the axes of the grasp at the angle 0.
+    """
     upright = np.hypot(y[:, 0], y[:, 1]) <= 1e-6
     reference = np.where(upright[:, None], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0])
     z = reference - np.sum(reference * y, axis=1)[:, None] * y
@@ -135,10 +140,11 @@ def _angles_between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.arctan2(np.linalg.norm(np.cross(a, b), axis=1), np.sum(a * b, axis=1))
 
 
-def beyond(corners: np.ndarray, polygon: np.ndarray, overhang: bool) -> np.ndarray:
-    """Return the distance (K,) of corners (K, c, 2) beyond a convex polygon, m.
+def distance_beyond(corners: np.ndarray, polygon: np.ndarray, overhang: bool) -> np.ndarray:
+    """Return how far (K,) the farthest corner (K, c, 2) is outside of a convex polygon, m; negative inside.
 
-    Of the farthest corner; with ``overhang`` of the nearest one.
+    With ``overhang`` a patch may extend beyond an edge as long as one of its corners is inside of this edge: for each
+    edge the innermost corner counts.
     """
     edge = np.roll(polygon, -1, axis=0) - polygon
     normal = np.stack([edge[:, 1], -edge[:, 0]], axis=1) / np.linalg.norm(edge, axis=1)[:, None]
@@ -147,7 +153,7 @@ def beyond(corners: np.ndarray, polygon: np.ndarray, overhang: bool) -> np.ndarr
 
 
 ANY_SUPPORT = "*"
-"""Unknown support of a patch in a run: a run records only that a patch is in contact."""
+"""Support of a patch in a run, where it is unknown: a run records only that a patch is in contact."""
 
 
 class GoalStates(NamedTuple):
@@ -159,7 +165,7 @@ class GoalStates(NamedTuple):
     R, p : by patch, (K, 3, 3) and (K, 3): pose of its frame, m.
     supports : by patch, (K,) name of its support; "" without contact, ``ANY_SUPPORT`` if unknown.
     objects : by name, (K, 7) poses.
-    name : label of a state, for messages.
+    name : function that returns the label of a state, for messages.
     """
 
     q: np.ndarray
@@ -182,7 +188,10 @@ class GoalTolerances(NamedTuple):
 
 
 class GoalError(NamedTuple):
-    """One check of an item: error of each state (K,), tolerance, unit, and subject for the message."""
+    """One check of an item: its name, error of each state (K,), tolerance, unit, and subject of the message.
+
+    Angles are in rad, even if ``unit`` is "deg": they are converted for messages.
+    """
 
     name: str
     error: np.ndarray
@@ -196,7 +205,7 @@ class GoalChecker:
 
     Parameters
     ----------
-    record, robot : the recorded robot, and the same robot with its named postures.
+    record, robot : the robot's record, and the robot with its named postures.
     environment : surfaces and bars at their actual poses, and objects at their initial pose.
     states, tolerances : the states to check, and their tolerances.
     """
@@ -236,7 +245,7 @@ class GoalChecker:
             ratio = np.where(np.isnan(ratio), np.inf, ratio)
             state = len(ratio) - 1 if is_last else earliest + int(np.argmin(ratio[earliest:]))
             lines = [self._line(title, error, state, is_last) for error in errors]
-            if title.startswith("item"):  # of a sequence list the failures, or else the check closest to its tolerance
+            if title.startswith("item"):  # report the failures only, or else the check closest to its tolerance
                 failed = [line for line in lines if not line.passed]
                 shares = [error.error[state] / error.bound if error.bound else 0.0 for error in errors]
                 lines = failed or [lines[int(np.argmax(shares))]]
@@ -246,19 +255,19 @@ class GoalChecker:
                 earliest += int(reached[0])
 
     def _errors(self, item: Mapping[str, Any]) -> Iterator[GoalError]:
-        """Yield the errors of all keys of an item."""
+        """Yield the errors of all keys of an item, for all states."""
         try:
             for key in KEYS:
                 if item.get(key.name) is not None:
                     yield from key.errors(self, item[key.name], item)
         except (ValidationError, TypeError, ValueError, KeyError) as error:
-            never = np.full(len(self.states.q), np.inf)
-            yield GoalError("cannot be read", never, 0.0, "", f"{type(error).__name__}: {error}")
+            unreached = np.full(len(self.states.q), np.inf)
+            yield GoalError("cannot be read", unreached, 0.0, "", f"{type(error).__name__}: {error}")
 
-    def _line(self, title: str, error: GoalError, at: int, is_last: bool) -> Check:
-        value, unit = float(error.error[at]), error.unit
+    def _line(self, title: str, error: GoalError, state: int, is_last: bool) -> Check:
+        value, unit = float(error.error[state]), error.unit
         passed = bool(value <= error.bound)
-        where = self.states.name(at)
+        where = self.states.name(state)
         name = f"{title}: {error.name}"
         when = "at the end" if is_last else "at the beginning" if title == "start" else f"at best, {where},"
         scale = np.rad2deg(1.0) if unit == "deg" else 1.0
@@ -277,16 +286,16 @@ class GoalChecker:
         if support is None or patch is None or support_names is None:
             return np.full(K, np.inf), np.full(K, np.inf)
         in_contact = (support_names == spec.surface) | (support_names == ANY_SUPPORT)
-        carried = None
+        object_poses = None
         if isinstance(support, Surface) and support.owner is not None:
-            thing = next(thing for thing in self.environment.objects if thing.name == support.owner)
-            support = replace(support, R=thing.R.T @ support.R, p=thing.R.T @ (support.p - thing.p))
-            carried = states.objects[thing.name]
-        distance, angle = place_errors(spec, patch, support, states.R[spec.patch], states.p[spec.patch], carried)
+            item = next(item for item in self.environment.objects if item.name == support.owner)
+            support = replace(support, R=item.R.T @ support.R, p=item.R.T @ (support.p - item.p))
+            object_poses = states.objects[item.name]
+        distance, angle = place_errors(spec, patch, support, states.R[spec.patch], states.p[spec.patch], object_poses)
         return np.where(in_contact, distance, np.inf), np.where(in_contact, angle, np.inf)
 
 
-def _contacts(checker: GoalChecker, contacts: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
+def _contact_errors(checker: GoalChecker, contacts: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
     distances = angles = np.zeros(len(checker.states.q))
     specs = _specs(contacts)
     for spec in specs:
@@ -298,7 +307,7 @@ def _contacts(checker: GoalChecker, contacts: Any, item: Mapping[str, Any]) -> I
         yield GoalError("contacts, angle", angles, checker.tolerances.angle, "deg", names)
 
 
-def _only(checker: GoalChecker, only: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
+def _only_errors(checker: GoalChecker, only: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
     if only:
         supports = checker.states.supports
         others = set(supports) - {spec.patch for spec in _specs(item.get("contacts"))} - {MOUNT}
@@ -306,7 +315,7 @@ def _only(checker: GoalChecker, only: Any, item: Mapping[str, Any]) -> Iterator[
         yield GoalError("no other contacts", count, 0.0, "", "the number of other contacts")
 
 
-def _base(checker: GoalChecker, base: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
+def _base_errors(checker: GoalChecker, base: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
     if not base:
         return
     q, tolerance = checker.states.q, base.get("tolerance")
@@ -318,7 +327,7 @@ def _base(checker: GoalChecker, base: Any, item: Mapping[str, Any]) -> Iterator[
         yield GoalError("base, angle", rotation, 0.1 if angle is None else float(angle), "deg", "the base")
 
 
-def _posture(checker: GoalChecker, posture: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
+def _posture_errors(checker: GoalChecker, posture: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
     target = posture_joints(checker.robot, posture)
     error = np.abs(checker.states.q[:, 7:] - target)
     error[:, np.isnan(target)] = 0.0
@@ -332,7 +341,7 @@ def _posture(checker: GoalChecker, posture: Any, item: Mapping[str, Any]) -> Ite
     yield GoalError("posture", error.max(axis=1), bound, unit, joint)
 
 
-def _com(checker: GoalChecker, com: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
+def _com_errors(checker: GoalChecker, com: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
     target = np.array(com, float)
     distance = np.linalg.norm(checker.states.com[:, : len(target)] - target, axis=1)
     tolerance = item.get("com_tolerance")
@@ -340,7 +349,7 @@ def _com(checker: GoalChecker, com: Any, item: Mapping[str, Any]) -> Iterator[Go
     yield GoalError("centre of mass", distance, bound, "m", "it")
 
 
-def _objects(checker: GoalChecker, objects: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
+def _object_errors(checker: GoalChecker, objects: Any, item: Mapping[str, Any]) -> Iterator[GoalError]:
     states, tolerances = checker.states, checker.tolerances
     distances, angles = np.zeros(len(states.q)), np.zeros(len(states.q))
     for name, value in objects.items():
@@ -365,12 +374,12 @@ class KeySpec(NamedTuple):
 
 
 KEYS = (
-    KeySpec("contacts", _contacts),
-    KeySpec("only", _only),
-    KeySpec("base", _base),
-    KeySpec("posture", _posture),
-    KeySpec("com", _com),
-    KeySpec("objects", _objects),
+    KeySpec("contacts", _contact_errors),
+    KeySpec("only", _only_errors),
+    KeySpec("base", _base_errors),
+    KeySpec("posture", _posture_errors),
+    KeySpec("com", _com_errors),
+    KeySpec("objects", _object_errors),
 )
 """Keys in the order of the checks. A new kind of goal needs a row here."""
 
@@ -380,13 +389,13 @@ def _specs(contacts: Any) -> list[ContactSpec]:
 
 
 def _rotation_angles(quat_wxyz: np.ndarray, R: np.ndarray) -> np.ndarray:
-    """Return the angles (K,) between orientations (K, 4) and a rotation matrix, rad."""
+    """Return the angles (K,) between quaternions (K, 4) and a rotation matrix, rad."""
     actual = rotation_of(quat_wxyz.T).transpose(2, 0, 1)
     return np.asarray(np.linalg.norm(rotation_vector(actual @ R.T), axis=1))
 
 
 def posture_joints(robot: Robot, posture: Any) -> np.ndarray:
-    """Return the joint positions (n,) of a goal posture (a name, joints, or both); NaN for joints without a goal."""
+    """Return the joint positions (n,) of a goal posture (its name, joint positions, or both); NaN for other joints."""
     spec: dict[str, Any] = {"name": posture} if isinstance(posture, str) else dict(posture)
     target = np.full(robot.n, np.nan)
     if spec.get("name") is not None:
@@ -402,23 +411,23 @@ def place_errors(
     support: Surface | Bar,
     R: np.ndarray,
     p: np.ndarray,
-    carried: np.ndarray | None = None,
+    object_poses: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the position and angle errors (K,), m and rad, of patch poses (K, 3, 3), (K, 3) from a contact.
 
     Parameters
     ----------
-    carried : (K, 7) poses of the object that the surface is on; the surface is then given in the object's frame.
+    object_poses : (K, 7) poses of the object that the surface is on; the surface is then given in the object's frame.
     """
     kind = spec.kind or patch.kind
     polygon = np.array([[*corner[:2], 0.0] for corner in patch.polygon]) if kind == "surface" else np.zeros((1, 3))
     if isinstance(support, Surface):
-        return surface_errors(spec, kind, polygon, support, R, p, carried, patch.radius)
+        return surface_errors(spec, kind, polygon, support, R, p, object_poses, patch.radius)
     return bar_errors(spec, kind, polygon, support, R, p)
 
 
 def goal_items(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the goal items of a scenario with titles; without a goal, the items of its contact sequence."""
+    """Return titles and items of the goal of a scenario; without a goal, those of its contact sequence."""
     goal = document.get("goal")
     if isinstance(goal, Mapping):
         goal = [goal]

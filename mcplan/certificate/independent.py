@@ -1,13 +1,14 @@
 """Independent rigid-body dynamics (Newton-Euler in maximal coordinates), without the controller's kernels.
 
-The equations of Newton and Euler for each link of the robot's description, in maximal coordinates, with vectors in
-world axes; fixed and locked joints are joints that do not move::
+The equations of Newton and Euler hold for each link i of the robot's description, with vectors in world axes (a_c,i:
+acceleration of the centre of mass, f_i, n_i: total force and moment). Fixed and locked joints are joints that do not
+move::
 
     f_i = m_i (a_c,i - g)            n_i = I_i alpha_i + omega_i x I_i omega_i
 
 The wrench that a joint transmits is the sum over its descendant links, minus the contact wrenches on them. Its
-component along the joint axis, plus ``armature * vd``, is the generalised force. Samples are vectorized. Nothing here
-is shared with ``mcplan.core``: neither tree nor quaternions nor constants.
+component along the joint axis, plus ``armature * vd``, is the generalised force. All samples are computed at once. No
+code is shared with ``mcplan.core``: neither tree nor quaternions nor constants.
 
 Sources: S1 sec. 3.4 (projected Newton-Euler); Featherstone 2008, sec. 2.15 on rigid bodies.
 """
@@ -25,6 +26,9 @@ STANDARD_GRAVITY = np.array([0.0, 0.0, -9.81])
 
 CHUNK_SAMPLES = 2048
 """Samples per block, so that the states of the links fit into the processor cache."""
+
+LAST_BALL_PART = 2
+"""Index of the last of the three parts of a ball joint in a record; the rotation of the joint belongs to this part."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +79,7 @@ class Mechanism:
         Parameters
         ----------
         q, v, vd : (N, 7+n), (N, 6+n), (N, 6+n); at rest without v and vd.
-        wrench : (N, P, 6) of the environment on the patches, at their origins, world axes; none when left out.
+        wrench : (N, P, 6) of the environment on the patches, at their origins, world axes; zero by default.
         patches : names of the P patches.
         """
         N, P = len(q), len(patches)
@@ -87,13 +91,13 @@ class Mechanism:
         for start in range(0, N, CHUNK_SAMPLES):
             rows = slice(start, min(start + CHUNK_SAMPLES, N))
             pose = {name: (R[name][rows], p[name][rows]) for name in patches}
-            self._block(q[rows], v[rows], vd[rows], wrench[rows], com[rows], force[rows], pose)
+            self._fill_block(q[rows], v[rows], vd[rows], wrench[rows], com[rows], force[rows], pose)
         return MechanismMotion(com, force, R, p)
 
     def poses(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the poses of all links at configurations (N, 7+n): R (N, L, 3, 3) and p (N, L, 3), m."""
         zero = np.zeros((6 + self.n, len(q)))
-        links, _ = self._move(q.T, zero, zero)
+        links, _ = self._link_states(q.T, zero, zero)
         R = np.stack([link.R for link in links]).transpose(3, 0, 1, 2)
         return np.ascontiguousarray(R), np.stack([link.p for link in links]).transpose(2, 0, 1).copy()
 
@@ -105,28 +109,31 @@ class Mechanism:
         loads : by link, (..., N, 6) force and moment about the world's origin, world axes, N and N m.
         """
         zero = np.zeros((6 + self.n, len(q)))
-        links, joints = self._move(q.T, zero, zero)
+        links, joints = self._link_states(q.T, zero, zero)
         base, no_load = links[0].p, np.zeros((3, *next(iter(loads.values()), q).shape[:-1]))
         f, m = [no_load] * len(links), [no_load] * len(links)
         for link, load in loads.items():
             parts = np.moveaxis(load, -1, 0)
             f[link], m[link] = parts[:3], parts[3:] - cross(base, parts[:3])
-        torque = self._pass_down(f, m, joints, base)
+        torque = self._joint_torques(f, m, joints, base)
         return np.moveaxis(np.concatenate([f[0], m[0], torque]), 0, -1)
 
-    def _pass_down(self, f: list[np.ndarray], m: list[np.ndarray], joints: list, base: np.ndarray) -> np.ndarray:
-        """Add forces and moments (about the base origin) of links to those of parents; return joint torques (n, N)."""
+    def _joint_torques(self, f: list[np.ndarray], m: list[np.ndarray], joints: list, base: np.ndarray) -> np.ndarray:
+        """Return the joint torques (n, N); add forces and moments (about the base origin) of links to those of parents.
+
+        Afterwards f[0] and m[0] are the totals at the base.
+        """
         torque = np.zeros((self.n, *f[0].shape[1:]))
         for (joint, *_), (origin, axis) in zip(reversed(self._joints), reversed(joints), strict=True):
             F, T = f[joint.child], m[joint.child]
             f[joint.parent] = f[joint.parent] + F
             m[joint.parent] = m[joint.parent] + T
             if joint.coordinate >= 0:
-                along = _dot(axis, F) if joint.kind == "prismatic" else _dot(axis, T - cross(origin - base, F))
-                torque[joint.coordinate] += joint.multiplier * along
+                component = _dot(axis, F) if joint.kind == "prismatic" else _dot(axis, T - cross(origin - base, F))
+                torque[joint.coordinate] += joint.multiplier * component
         return torque
 
-    def _block(
+    def _fill_block(
         self,
         q: np.ndarray,
         v: np.ndarray,
@@ -136,8 +143,8 @@ class Mechanism:
         force: np.ndarray,
         pose: dict[str, tuple[np.ndarray, np.ndarray]],
     ) -> None:
-        """Fill com, force, and pose (R, p by patch) for a few samples."""
-        links, origins = self._move(q.T, v.T, vd.T)
+        """Compute com, force, and pose (R, p by patch) of a block of samples; the arrays are filled in place."""
+        links, origins = self._link_states(q.T, v.T, vd.T)
         f, m = self._newton_euler(links)
         base = links[0].p
         total = np.zeros((3, len(q)))
@@ -154,14 +161,14 @@ class Mechanism:
             w = np.ascontiguousarray(wrench[:, column].T)
             f[patch.link] = f[patch.link] - w[:3]
             m[patch.link] = m[patch.link] - w[3:] - cross(origin - base, w[:3])
-        torque = self._pass_down(f, m, origins, base)
+        torque = self._joint_torques(f, m, origins, base)
         force[:, :3], force[:, 3:6] = f[0].T, m[0].T
         force[:, 6:] = torque.T + self._armature * vd[:, 6:]
 
-    def _move(self, q: np.ndarray, v: np.ndarray, vd: np.ndarray) -> tuple[list["_State"], list]:
+    def _link_states(self, q: np.ndarray, v: np.ndarray, vd: np.ndarray) -> tuple[list["_LinkState"], list]:
         """Return the states of all links, and origin and axis of all joints in the world; samples are the last axis."""
         zero = np.zeros((3, q.shape[1]))
-        states: list[_State] = [_State(rotation_of(q[3:7]), q[:3], v[3:6], vd[:3], vd[3:6])]
+        states: list[_LinkState] = [_LinkState(rotation_of(q[3:7]), q[:3], v[3:6], vd[:3], vd[3:6])]
         states += [states[0]] * (len(self.mass) - 1)
         origins = []
         for joint, R_joint, p_joint, axis in self._joints:
@@ -173,13 +180,13 @@ class Mechanism:
                 first = joint.coordinate - part
                 ball = BallMotion(*(x[k + first : k + first + 3] for x, k in ((q, 7), (v, 6), (vd, 6))))
                 e = _rotate(R, ball.J[:, part])
-                if part == 2:
-                    spin, growth = _rotate(R, ball.omega), _rotate(R, ball.alpha)
-                    omega, alpha = omega + spin, alpha + growth + cross(parent.omega, spin)
+                if part == LAST_BALL_PART:
+                    relative_omega, relative_alpha = _rotate(R, ball.omega), _rotate(R, ball.alpha)
+                    omega, alpha = omega + relative_omega, alpha + relative_alpha + cross(parent.omega, relative_omega)
                     R = np.einsum("ij...,jk...->ik...", R, ball.R)
                 p = parent.p + arm
                 a = parent.a + cross(parent.alpha, arm) + cross(parent.omega, cross(parent.omega, arm))
-                states[joint.child] = _State(R, p, omega, a, alpha)
+                states[joint.child] = _LinkState(R, p, omega, a, alpha)
                 origins.append((p, e))
                 continue
             rate: np.ndarray | float = 0.0
@@ -196,17 +203,17 @@ class Mechanism:
                     arm = arm + e * position
                     slide = 2 * cross(omega, e * rate) + e * accel
                 else:
-                    R = _turn(R, axis, position)
+                    R = _rotated_about(R, axis, position)
                     omega = omega + e * rate
                     alpha = alpha + e * accel + cross(parent.omega, e * rate)
             p = parent.p + arm
             spin = cross(parent.omega, arm)
             a = parent.a + cross(parent.alpha, arm) + cross(parent.omega, spin) + slide
-            states[joint.child] = _State(R, p, omega, a, alpha)
+            states[joint.child] = _LinkState(R, p, omega, a, alpha)
             origins.append((p, e))
         return states, origins
 
-    def _newton_euler(self, links: list["_State"]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    def _newton_euler(self, links: list["_LinkState"]) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return the net non-gravitational force on each link, and its moment about the base origin."""
         base = links[0].p
         zero = np.zeros_like(base)
@@ -227,8 +234,8 @@ class Mechanism:
 
 
 @dataclass(frozen=True, eq=False)
-class _State:
-    """A link at N samples: R (3, 3, N) as ``rotation_of`` gives it, the others (3, N) in world axes."""
+class _LinkState:
+    """A link at N samples: R (3, 3, N) as in ``rotation_of``; position, angular velocity, accelerations (3, N)."""
 
     R: np.ndarray
     p: np.ndarray
@@ -242,12 +249,12 @@ class BallMotion:
 
     Parameters
     ----------
-    phi, rate, second : (3, N) rotation vectors and their two time derivatives: rad, rad/s, rad/s².
+    phi, rate, second : (3, N) rotation vectors and their first and second time derivatives: rad, rad/s, rad/s².
 
     Attributes
     ----------
-    R : (3, 3, N) rotation of the unit quaternion (cos t/2, sin t/2 phi/t), row index first.
-    J : (3, 3, N) ``omega = J phi'``: ``1 + a [phi] + b [phi]²``, a = (1 - cos t) / t², b = (t - sin t) / t³.
+    R : (3, 3, N) rotation of the unit quaternion (cos t/2, sin t/2 phi/t) with t = |phi|; row index first.
+    J : (3, 3, N) left Jacobian ``1 + a [phi] + b [phi]²`` with a = (1 - cos t) / t², b = (t - sin t) / t³.
     omega, alpha : (3, N) ``J phi'`` and ``J phi'' + J' phi'``.
     """
 
@@ -281,7 +288,7 @@ def _cross_matrix(x: np.ndarray) -> np.ndarray:
 
 
 def rotation_of(quat_wxyz: np.ndarray) -> np.ndarray:
-    """Return rotation matrices (3, 3, N) of quaternions (4, N), world axis first.
+    """Return rotation matrices (3, 3, N) of quaternions (4, N); the first index is that of the world axis.
 
     The quaternion is normalised: ``R = I + 2 s [u] + 2 [u]²`` for the unit quaternion (s, u).
     """
@@ -317,9 +324,9 @@ def pose_twist(R: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 
 def deviation(R: np.ndarray, p: np.ndarray, selection: np.ndarray) -> np.ndarray:
-    """Return the components (N, 6) of poses R (N, 3, 3), p (N, 3) along orthonormal rows (m, 6), linear then angular.
+    """Return the components (N, 6) of poses R (N, 3, 3), p (N, 3) along the orthonormal rows (m, 6) of a selection.
 
-    If no row has an angular part, as for a point contact, only the position counts.
+    Linear components come first. If no row has an angular part, as for a point contact, only the position counts.
     """
     S = np.reshape(selection, (-1, 6))
     twist = pose_twist(R, p) if S[:, 3:].any() else np.concatenate([p, np.zeros_like(p)], axis=-1)
@@ -329,20 +336,20 @@ def deviation(R: np.ndarray, p: np.ndarray, selection: np.ndarray) -> np.ndarray
 def contact_deviation(contact: Any, R: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Return the deviation (N, 6) of patches at poses R (N, 3, 3), p (N, 3), in contact axes, from a contact.
 
-    Along the constrained directions. For a ball of radius r on a link turned by phi, which rolls, the deviation is
+    Only constrained directions count. For a rolling ball of radius r, whose link is turned by phi, the deviation is
 
-        p - r phi x n = (x + r phi_y, y - r phi_x, z),    n = -z
+        p - r phi x n = (x + r phi_y, y - r phi_x, z),    n = -z (normal of the support in contact axes)
     """
     if not contact.radius:
         return deviation(R, p, np.asarray(contact.selection))
-    phi, off = rotation_vector(R), np.array(p, float)
-    off[..., 0] += contact.radius * phi[..., 1]
-    off[..., 1] -= contact.radius * phi[..., 0]
-    return np.concatenate([off, np.zeros_like(off)], axis=-1)
+    phi, offset = rotation_vector(R), np.array(p, float)
+    offset[..., 0] += contact.radius * phi[..., 1]
+    offset[..., 1] -= contact.radius * phi[..., 0]
+    return np.concatenate([offset, np.zeros_like(offset)], axis=-1)
 
 
 def rotation_vector(R: np.ndarray) -> np.ndarray:
-    """Return rotation vectors (N, 3) of R (N, 3, 3), rad; by the largest quaternion component, valid up to pi."""
+    """Return rotation vectors (N, 3) of R (N, 3, 3), rad, up to pi; computed from the largest quaternion component."""
     R = np.asarray(R)
     trace = np.trace(R, axis1=-2, axis2=-1)
     squares = np.stack([1 + trace, *(1 - trace + 2 * R[..., i, i] for i in range(3))], axis=-1)
@@ -372,7 +379,7 @@ def integrate(q: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
 def configuration_difference(expected: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Return the absolute difference (k, 6+n) of configurations (k, 7+n) by rows of v, m and rad.
 
-    A quaternion and its negative are the same; all three rotational rows have the norm of the difference.
+    A quaternion and its negative are the same rotation; all three rotational rows hold the norm of the difference.
     """
     sign = np.where(np.sum(expected[:, 3:7] * q[:, 3:7], axis=1) < 0, -1.0, 1.0)[:, None]
     rotation = 2 * np.linalg.norm(sign * expected[:, 3:7] - q[:, 3:7], axis=1)[:, None]
@@ -380,7 +387,7 @@ def configuration_difference(expected: np.ndarray, q: np.ndarray) -> np.ndarray:
     return np.concatenate([difference[:, :3], np.repeat(rotation, 3, axis=1), difference[:, 7:]], axis=1)
 
 
-def _turn(R: np.ndarray, axis: np.ndarray, angle: np.ndarray) -> np.ndarray:
+def _rotated_about(R: np.ndarray, axis: np.ndarray, angle: np.ndarray) -> np.ndarray:
     """Return ``R exp([axis] angle)`` by the formula of Rodrigues; R is (3, 3, N)."""
     x, y, z = axis
     K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
@@ -401,7 +408,7 @@ def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return a x b along the first axis (3, ...); `numpy.cross` takes several times as long."""
+    """Return the cross product a x b along the first axis (3, ...); `numpy.cross` takes several times as long."""
     c = np.empty((3, *np.broadcast_shapes(a.shape[1:], b.shape[1:])))
     c[0] = a[1] * b[2] - a[2] * b[1]
     c[1] = a[2] * b[0] - a[0] * b[2]

@@ -13,22 +13,22 @@ from mcplan.settings.simulation import SimulationSettings
 
 
 def worst(values: np.ndarray) -> tuple[int, ...]:
-    """Return the index of the largest entry; NaN counts as larger than all."""
+    """Return the index of the largest entry; NaN counts as the largest."""
     values = np.where(np.isnan(values), np.inf, values)
     return tuple(int(i) for i in np.unravel_index(np.argmax(values), values.shape))
 
 
 def motion_checks(evidence: RecomputedRun) -> Iterator[Check]:
     """Yield the checks of the motion."""
-    yield _beginning(evidence)
-    yield _steps(evidence)
+    yield _initial_state(evidence)
+    yield _time_steps(evidence)
     yield _integration(evidence)
     yield _equation_of_motion(evidence)
     yield _com(evidence)
     yield from _limits(evidence)
 
 
-def _beginning(evidence: RecomputedRun) -> Check:
+def _initial_state(evidence: RecomputedRun) -> Check:
     """Check that the robot starts at rest in the posture of the first stance, and objects at their initial poses."""
     run, name, bound = evidence.run, "beginning", evidence.tolerances.integration
     try:
@@ -37,14 +37,14 @@ def _beginning(evidence: RecomputedRun) -> Check:
         return Check(name, None, "", f"<= {bound:g}", False, "", f"the beginning cannot be judged: {error}")
     differences = {"time (s)": abs(float(run.t[0])), "velocity": float(np.abs(run.v[0]).max(initial=0.0))}
     differences["posture"] = _largest_difference(run.q[0], plan.stances[0].q)
-    poses = {thing.name: thing.pose for thing in plan.scenario.environment.objects}
+    poses = {item.name: item.pose for item in plan.scenario.environment.objects}
     if run.object_q is not None and run.object_v is not None:
-        for i, thing in enumerate(evidence.record.objects):
-            in_scenario = thing in poses
-            differences[f"pose of {thing}"] = (
-                _largest_difference(run.object_q[0, i], poses[thing]) if in_scenario else np.inf
+        for i, body in enumerate(evidence.record.objects):
+            in_scenario = body in poses
+            differences[f"pose of {body}"] = (
+                _largest_difference(run.object_q[0, i], poses[body]) if in_scenario else np.inf
             )
-            differences[f"velocity of {thing}"] = float(np.abs(run.object_v[0, i]).max())
+            differences[f"velocity of {body}"] = float(np.abs(run.object_v[0, i]).max())
     largest = max(differences, key=lambda key: differences[key])
     violations = [f"{key} is off by {value:.6g}" for key, value in differences.items() if not value <= bound]
     failure = f"the run does not begin as its plan does: {', '.join(violations)}" if violations else ""
@@ -58,22 +58,26 @@ def _largest_difference(q: np.ndarray, other: np.ndarray) -> float:
     return float(np.abs(sign * q - other).max())
 
 
-def _steps(evidence: RecomputedRun) -> Check:
+def _time_steps(evidence: RecomputedRun) -> Check:
     """Check that samples are ``simulation.dt`` apart."""
     run, bound = evidence.run, evidence.tolerances.integration
     expected_dt = evidence.section("simulation").get("dt", SimulationSettings().dt)
     if not isinstance(expected_dt, int | float) or not abs(run.dt - expected_dt) <= bound:
         failure = f"samples are {run.dt:g} s apart, simulation.dt is {expected_dt}"
         return Check("time step", None, "s", f"<= {bound:g}", False, "", failure)
-    off = np.abs(np.diff(run.t) - run.dt) if len(run) > 1 else np.zeros(1)
-    (k,) = worst(off)
-    passed = bool(off[k] <= bound)
-    failure = "" if passed else f"time steps by {off[k] + run.dt:.6g} s after {evidence.time(k)}, dt is {run.dt:g}"
-    return Check("time step", float(off[k]), "s", f"<= {bound:g}", passed, "" if passed else evidence.time(k), failure)
+    deviation = np.abs(np.diff(run.t) - run.dt) if len(run) > 1 else np.zeros(1)
+    (k,) = worst(deviation)
+    passed = bool(deviation[k] <= bound)
+    failure = (
+        "" if passed else f"time steps by {deviation[k] + run.dt:.6g} s after {evidence.time(k)}, dt is {run.dt:g}"
+    )
+    return Check(
+        "time step", float(deviation[k]), "s", f"<= {bound:g}", passed, "" if passed else evidence.time(k), failure
+    )
 
 
 def _integration(evidence: RecomputedRun) -> Check:
-    """``v+ = v + dt vd`` and ``q+ = integrate(q, v+, dt)``; a quaternion and its negative are the same."""
+    """Check ``v+ = v + dt vd`` and ``q+ = integrate(q, v+, dt)``; a quaternion and its negative are the same."""
     run, bound = evidence.run, evidence.tolerances.integration
     name, unit = "integration identity", "m, rad, m/s, rad/s"
     norm = np.abs(np.linalg.norm(run.q[:, 3:7], axis=1) - 1)
@@ -107,7 +111,7 @@ def _equation_of_motion(evidence: RecomputedRun) -> Check:
         count = int(np.count_nonzero(np.abs(residual).max(axis=1) > bound))
         failure = (
             f"equation of motion off by {value:.6g} {force_units(evidence)[i]} at {where}"
-            f" ({count} of {len(run)} samples){_explain(evidence, k, residual[k])}"
+            f" ({count} of {len(run)} samples){_explanation(evidence, k, residual[k])}"
         )
     return Check(
         "equation of motion", value, "N, N m", f"<= {bound:g}" if np.isfinite(bound) else "", passed, where, failure
@@ -120,14 +124,14 @@ def force_units(evidence: RecomputedRun) -> list[str]:
 
 
 def equation_residual(evidence: RecomputedRun) -> np.ndarray:
-    """``M vd + h - S' tau - sum J' w - tau_ext``, (N, 6+n)."""
+    """Return ``M vd + h - S' tau - sum J' w - tau_ext``, (N, 6+n)."""
     residual = evidence.motion.force - evidence.run.tau_ext
     residual[:, 6:] -= evidence.run.tau
     return residual
 
 
-def _explain(evidence: RecomputedRun, k: int, r: np.ndarray) -> str:
-    """Return the single joint torque or contact wrench whose error would explain the residual of a sample, as text."""
+def _explanation(evidence: RecomputedRun, k: int, r: np.ndarray) -> str:
+    """Return, as text, a single joint torque or contact wrench whose error would explain the residual of a sample."""
     size, row = np.linalg.norm(r), int(np.argmax(np.abs(r)))
     if row >= 6 and np.linalg.norm(np.delete(r, row)) <= 1e-6 * size:
         amount = f"{r[row]:+.6g} {force_units(evidence)[row]}"
@@ -151,10 +155,10 @@ def _explain(evidence: RecomputedRun, k: int, r: np.ndarray) -> str:
 
 def _com(evidence: RecomputedRun) -> Check:
     run, bound = evidence.run, evidence.tolerances.com
-    off = np.linalg.norm(evidence.motion.com - run.com, axis=1)
-    (k,) = worst(off)
-    failure = f"recorded centre of mass is off by {off[k]:.3g} m at {evidence.time(k)}"
-    return at_most("centre of mass", float(off[k]), "m", bound, evidence.time(k), failure)
+    deviation = np.linalg.norm(evidence.motion.com - run.com, axis=1)
+    (k,) = worst(deviation)
+    failure = f"recorded centre of mass is off by {deviation[k]:.3g} m at {evidence.time(k)}"
+    return at_most("centre of mass", float(deviation[k]), "m", bound, evidence.time(k), failure)
 
 
 def _limits(evidence: RecomputedRun) -> Iterator[Check]:

@@ -1,4 +1,4 @@
-"""Place checks of a run: slip of contacts, execution of the plan to its end, goals, falls."""
+"""Checks of where a run leads: slip of contacts, execution of the plan to its end, goals, falls."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from mcplan.robot.patch import MOUNT
 
 
 def place_checks(evidence: RecomputedRun) -> Iterator[Check]:
-    """Yield the checks of places."""
+    """Yield the checks of slip, execution, goals and falls."""
     yield from _slip(evidence)
     yield from _execution(evidence)
     yield from _goals(evidence)
@@ -22,9 +22,11 @@ def place_checks(evidence: RecomputedRun) -> Iterator[Check]:
 
 
 def _slip(evidence: RecomputedRun) -> Iterator[Check]:
-    """Check the drift of every contact from its first and its planned place, in its constrained directions."""
+    """Check the drift of every contact from its first and from its planned pose, in its constrained directions."""
     run, tolerances = evidence.run, evidence.tolerances
-    unplanned = [(run.patches[column], first) for column, first, _, contact in evidence.intervals if contact == NONE]
+    unplanned = [
+        (run.patches[column], first) for column, first, _, contact in evidence.contact_intervals if contact == NONE
+    ]
     failure = "; ".join(
         f"{patch} is in contact from {evidence.time(k)} on, but has no planned contact" for patch, k in unplanned
     )
@@ -34,7 +36,7 @@ def _slip(evidence: RecomputedRun) -> Iterator[Check]:
             WorstCase(name, "m", tolerances.slip, value=0.0),
             WorstCase(f"{name}, angle", "deg", float(np.rad2deg(tolerances.turn)), value=0.0),
         )
-        for column, first, end, contact in evidence.intervals:
+        for column, first, end, contact in evidence.contact_intervals:
             if planned and contact == NONE:
                 continue  # reported by the line above
             error = evidence.planned_error if planned else evidence.drift
@@ -53,7 +55,7 @@ def _slip(evidence: RecomputedRun) -> Iterator[Check]:
 
 
 def _execution(evidence: RecomputedRun) -> Iterator[Check]:
-    """Check that the plan was executed: not stopped, and at the end in its last stance with contacts in place."""
+    """Check that the plan was executed: the run was not stopped, and ends in the last stance with contacts in place."""
     run, tolerances, last = evidence.run, evidence.tolerances, len(evidence.run) - 1
     stopped = evidence.record.stopped
     failure = f"the simulation had to stop: {stopped}" if stopped else ""
@@ -68,7 +70,8 @@ def _execution(evidence: RecomputedRun) -> Iterator[Check]:
         text = f"{contact.patch} on {contact.support}"
         distances.append((float(distance[0]), text))
         angles.append((float(np.rad2deg(angle[0])), text))
-    extra = [p for c, p in enumerate(run.patches) if run.active[last, c] and p not in {w.patch for w in planned}]
+    planned_patches = {contact.patch for contact in planned}
+    extra = [p for c, p in enumerate(run.patches) if run.active[last, c] and p not in planned_patches]
     differences += [f"{patch} is in contact at the end, but not in the last stance" for patch in extra]
     yield Check(
         "last stance", float(len(differences)), "differences", "== 0", not differences, "", "; ".join(differences)
@@ -112,7 +115,7 @@ def _goals(evidence: RecomputedRun) -> Iterator[Check]:
 
 
 def _fall(evidence: RecomputedRun) -> Check:
-    """Check that the centre of mass stays above the lowest planned one, minus the tolerance."""
+    """Check that the centre of mass does not sink below the lowest planned one by more than the tolerance."""
     allowed = evidence.tolerances.fall
     if MOUNT in evidence.run.patches:
         return Check("fall", 0.0, "m", f"<= {allowed:g}", True, "the base is fixed")

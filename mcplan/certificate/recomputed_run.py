@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcplan.scene.environment import Surface
 
 NONE = -1
-"""Index of no contact."""
+"""Index that stands for no contact."""
 
 
 class RecomputedRun:
@@ -25,8 +25,16 @@ class RecomputedRun:
 
     Parameters
     ----------
-    run : all numbers finite.
-    tolerances : by default those of the run's physics.
+    run : a run in which all numbers are finite.
+    tolerances : allowed deviations; by default those of the run's physics.
+
+    Attributes
+    ----------
+    mechanism, motion : the robot, and its recomputed motion.
+    contacts : all planned contacts, each once.
+    contact_poses : R, p and axes of each planned contact, on supports at their poses in the physics.
+    selections : projector onto the constrained directions of each, (6, 6).
+    normals, grasps, frictions : (C, 3) normals, (C,) mask of grasps, and (C,) friction coefficients in the physics.
     """
 
     def __init__(self, run: Run, tolerances: Tolerances | None = None):
@@ -38,9 +46,9 @@ class RecomputedRun:
         self.contacts: list[ContactRecord] = []
         for stance in run.record.plan.stances:
             self.contacts += [contact for contact in stance.contacts if contact not in self.contacts]
-        self.places = [self._actual_place(contact) for contact in self.contacts]
+        self.contact_poses = [self._actual_pose(contact) for contact in self.contacts]
         self.selections = [_projector(contact) for contact in self.contacts]
-        self.normals = np.array([axes[:, 2] for _, _, axes in self.places]).reshape(-1, 3)
+        self.normals = np.array([axes[:, 2] for _, _, axes in self.contact_poses]).reshape(-1, 3)
         self.grasps = np.array([contact.kind == "grasp" for contact in self.contacts], bool)
         factor = self.record.world.friction
         self.frictions = np.array(
@@ -49,10 +57,10 @@ class RecomputedRun:
 
     @cached_property
     def plan(self) -> "Plan":
-        """The plan with its scenario and robot, rebuilt from the document in the record, never from memory."""
+        """The plan with scenario and robot, rebuilt from the document in the record (even if the plan is in memory)."""
         try:
             return rebuild_plan(self.record)
-        except (TypeError, ValueError, KeyError, AttributeError, OSError) as error:  # a document may hold anything
+        except (TypeError, ValueError, KeyError, AttributeError, OSError) as error:  # the document may be tampered with
             raise RunError(f"the plan in this run cannot be rebuilt: {type(error).__name__}: {error}") from error
 
     @cached_property
@@ -78,79 +86,91 @@ class RecomputedRun:
         return base[i] if i < 6 else self.record.joints[i - 6]
 
     @cached_property
-    def intervals(self) -> list[tuple[int, int, int, int]]:
-        """Contact intervals of all patches: (patch, first sample, sample after the last, planned contact)."""
+    def contact_intervals(self) -> list[tuple[int, int, int, int]]:
+        """Contact intervals: (index of patch, first sample, sample after the last, index of planned contact)."""
         found = []
         for column, patch in enumerate(self.run.patches):
-            on = np.concatenate([[False], self.run.active[:, column], [False]])
-            edges = np.flatnonzero(on[1:] != on[:-1])
+            is_active = np.concatenate([[False], self.run.active[:, column], [False]])
+            edges = np.flatnonzero(is_active[1:] != is_active[:-1])
             for first, end in zip(edges[::2], edges[1::2], strict=True):
                 found.append((column, int(first), int(end), self._planned_contact(patch, int(first), int(end))))
         return found
 
     @cached_property
-    def target(self) -> np.ndarray:
-        """Planned contact of each patch at each sample, (N, P) index into ``contacts``, or NONE."""
+    def contact_index(self) -> np.ndarray:
+        """Index of the planned contact of each patch at each sample, (N, P); NONE without contact."""
         target = np.full(self.run.active.shape, NONE)
-        for column, first, end, contact in self.intervals:
+        for column, first, end, contact in self.contact_intervals:
             target[first:end, column] = contact
         return target
 
-    def error(
-        self, column: int, rows: slice, R: np.ndarray, p: np.ndarray, contact: int, at: np.ndarray | None = None
+    def pose_error(
+        self,
+        column: int,
+        rows: slice,
+        R: np.ndarray,
+        p: np.ndarray,
+        contact: int,
+        object_pose: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return distance (m) and angle (rad) of a patch from a pose (R, p), along constrained directions of a contact.
+        """Return distance (m) and angle (rad) of a patch from a pose (R, p), in constrained directions of a contact.
 
-        For a contact on an object, (R, p) belongs to the object pose ``at`` (7,), and moves along with the object.
+        For a contact on an object, (R, p) holds at the pose ``object_pose`` (7,) of the object, and moves with it.
         """
         name = self.run.patches[column]
-        R_now, p_now = self.motion.R[name][rows], self.motion.p[name][rows]
-        if at is not None and (q := self.carrier(contact)) is not None:
-            to_begin = rotation_of(at[3:, None])[..., 0] @ rotation_of(q[rows, 3:].T).transpose(2, 1, 0)
-            R_now, p_now = to_begin @ R_now, at[:3] + np.einsum("kij,kj->ki", to_begin, p_now - q[rows, :3])
+        R_patch, p_patch = self.motion.R[name][rows], self.motion.p[name][rows]
+        if object_pose is not None and (q := self.carrier_poses(contact)) is not None:
+            to_begin = rotation_of(object_pose[3:, None])[..., 0] @ rotation_of(q[rows, 3:].T).transpose(2, 1, 0)
+            R_patch, p_patch = (
+                to_begin @ R_patch,
+                object_pose[:3] + np.einsum("kij,kj->ki", to_begin, p_patch - q[rows, :3]),
+            )
         if contact != NONE and self.contacts[contact].radius:
-            e = self._rolling_error(self.contacts[contact], R, p, R_now, p_now)
+            e = self._rolling_error(self.contacts[contact], R, p, R_patch, p_patch)
             return np.linalg.norm(e, axis=1), np.zeros(len(e))
         selection = np.eye(6) if contact == NONE else np.array(self.contacts[contact].selection)
-        e = deviation(R.T @ R_now, (p_now - p) @ R, selection)
+        e = deviation(R.T @ R_patch, (p_patch - p) @ R, selection)
         return np.linalg.norm(e[:, :3], axis=1), np.linalg.norm(e[:, 3:], axis=1)
 
     def _rolling_error(
-        self, ball: ContactRecord, R: np.ndarray, p: np.ndarray, R_now: np.ndarray, p_now: np.ndarray
+        self, ball: ContactRecord, R: np.ndarray, p: np.ndarray, R_patch: np.ndarray, p_patch: np.ndarray
     ) -> np.ndarray:
-        """Return the deviation (K, 3) of a ball from pure rolling from a pose (R, p), in its axes.
+        """Return the deviation (K, 3) of a ball from pure rolling that starts at a pose (R, p), in contact axes.
 
-        In physics driven by torques, the error at the first sample plus the distance that it has slid since:
+        In physics driven by torques it is the error at the first sample plus the distance slid since then,
 
-            p_k - p_0 - sum r dphi x n,    dphi the rotation from one sample to the next
+            p_k - p_0 - sum r dphi x n
 
-        In ``qp`` the position follows from ``phi``, the rotation from upright, as in plans.
+        with the radius r, the normal n, and the rotation dphi from one sample to the next. In ``qp``, as in plans, the
+        expected position is a function of ``phi``, the rotation from upright.
         """
         R0 = np.array(ball.R)
-        k = len(R_now) if self.record.physics == "qp" else 1
-        off = contact_deviation(ball, R0.T @ R_now[:k], (p_now[:k] - p) @ R0) - contact_deviation(
+        k = len(R_patch) if self.record.physics == "qp" else 1
+        offset = contact_deviation(ball, R0.T @ R_patch[:k], (p_patch[:k] - p) @ R0) - contact_deviation(
             ball, (R0.T @ R)[None], np.zeros((1, 3))
         )
-        if k == len(R_now):
-            return off[:, :3]
-        turn = rotation_vector(R_now[1:] @ np.swapaxes(R_now[:-1], 1, 2))
-        rolled = np.cumsum(ball.radius * np.cross(turn, np.array(ball.axes)[:, 2]), axis=0)
-        slid = p_now - p_now[0] - np.concatenate([np.zeros((1, 3)), rolled])
-        return off[:, :3] + slid @ R0
+        if k == len(R_patch):
+            return offset[:, :3]
+        rotation = rotation_vector(R_patch[1:] @ np.swapaxes(R_patch[:-1], 1, 2))
+        rolled = np.cumsum(ball.radius * np.cross(rotation, np.array(ball.axes)[:, 2]), axis=0)
+        slid = p_patch - p_patch[0] - np.concatenate([np.zeros((1, 3)), rolled])
+        return offset[:, :3] + slid @ R0
 
     def planned_error(self, column: int, rows: slice, contact: int) -> tuple[np.ndarray, np.ndarray]:
         """Return distance (m) and angle (rad) of a patch from a planned contact."""
         pose = self.contacts[contact].carrier_pose
-        return self.error(column, rows, *self.places[contact][:2], contact, None if pose is None else np.array(pose))
+        return self.pose_error(
+            column, rows, *self.contact_poses[contact][:2], contact, None if pose is None else np.array(pose)
+        )
 
     def drift(self, column: int, rows: slice, contact: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return distance (m) and angle (rad) of a patch from its pose at the first of the samples."""
-        name, q = self.run.patches[column], self.carrier(contact)
-        at = None if q is None else q[rows.start]
+        """Return distance (m) and angle (rad) of a patch from its pose at the first of some samples."""
+        name, q = self.run.patches[column], self.carrier_poses(contact)
+        object_pose = None if q is None else q[rows.start]
         R, p = self.motion.R[name][rows.start], self.motion.p[name][rows.start]
-        return self.error(column, rows, R, p, contact, at)
+        return self.pose_error(column, rows, R, p, contact, object_pose)
 
-    def carrier(self, contact: int) -> np.ndarray | None:
+    def carrier_poses(self, contact: int) -> np.ndarray | None:
         """Return the poses (N, 7) of the object that a planned contact is on, or None."""
         name = None if contact == NONE else self.contacts[contact].carrier
         if name is None or self.run.object_q is None:
@@ -163,19 +183,19 @@ class RecomputedRun:
         return self.run.point_sample()
 
     @cached_property
-    def point_target(self) -> np.ndarray:
-        """Planned contact of every contact point, (K,) index into ``contacts``, or NONE."""
+    def point_contact_index(self) -> np.ndarray:
+        """Index of the planned contact of every contact point, (K,), or NONE."""
         if not self.run.patches:
             return np.full(len(self.run.point_patch), NONE)
         patch = self.run.point_patch
-        return np.where(patch >= 0, self.target[self.point_sample, np.maximum(patch, 0)], NONE)
+        return np.where(patch >= 0, self.contact_index[self.point_sample, np.maximum(patch, 0)], NONE)
 
     @cached_property
-    def point_split(self) -> tuple[np.ndarray, np.ndarray]:
-        """Normal and tangential part of every point's force, (K,), (K,) N.
+    def point_force_parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Normal component, and magnitude of the tangential part, of every point's force, (K,), (K,) N.
 
-        With the recorded normal, which the check of normals compares with ``point_tilt``: if faces are not quite
-        parallel, the normal is that of one of them, or of two crossing edges. In ``qp`` the normal is the planned one.
+        The normal is the recorded one (in ``qp`` the planned one). If faces are not exactly parallel, it is the normal
+        of one of them or of two crossing edges; the check of contact normals bounds its deviation by ``point_tilt``.
         """
         run = self.run
         normal = self.support_normal if self.record.physics == "qp" else run.point_normal
@@ -184,15 +204,15 @@ class RecomputedRun:
 
     @cached_property
     def support_normal(self) -> np.ndarray:
-        """Normal of the support of every planned point, (K, 3); of other points the recorded one.
+        """Normal of the support at every planned contact point, (K, 3); at other points the recorded normal.
 
-        On an object it turns with the object.
+        The normal of a support on an object turns with the object.
         """
-        target, normal = self.point_target, self.run.point_normal.copy()
+        target, normal = self.point_contact_index, self.run.point_normal.copy()
         for c, contact in enumerate(self.contacts):
             points = target == c
             normal[points] = self.normal(c, self.point_sample[points])
-            q = self.carrier(c)
+            q = self.carrier_poses(c)
             if contact.carrier_pose is not None and q is not None:
                 planned = rotation_of(np.array(contact.carrier_pose)[3:, None])[..., 0]
                 rotation = rotation_of(q[self.point_sample[points], 3:].T)
@@ -201,8 +221,8 @@ class RecomputedRun:
 
     @cached_property
     def point_tilt(self) -> np.ndarray:
-        """Angle (K,) rad between the patch of every planned point and its support; 0 elsewhere."""
-        tilt, target = np.zeros(len(self.point_target)), self.point_target
+        """Angle (K,), rad, between patch and support at every planned contact point; 0 at other points."""
+        tilt, target = np.zeros(len(self.point_contact_index)), self.point_contact_index
         for column, patch in enumerate(self.run.patches):
             points = (target != NONE) & (self.run.point_patch == column)
             patch_normal = self.motion.R[patch][self.point_sample[points], :, 2]
@@ -214,7 +234,7 @@ class RecomputedRun:
         planned = self.contacts[contact]
         if not planned.rolls:
             return np.broadcast_to(self.normals[contact], (len(rows), 3))
-        in_patch = self.places[contact][0].T @ self.normals[contact]
+        in_patch = self.contact_poses[contact][0].T @ self.normals[contact]
         return self.motion.R[planned.patch][rows] @ in_patch
 
     def point_name(self, i: int) -> str:
@@ -227,8 +247,8 @@ class RecomputedRun:
         number = int(np.count_nonzero(self.run.point_patch[first:i] == patch))
         return f"point {number} of {self.run.patches[patch]} at {self.time(k)}"
 
-    def _actual_place(self, contact: ContactRecord) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return R, p and axes of a planned contact on the surface at its pose in the physics."""
+    def _actual_pose(self, contact: ContactRecord) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return R, p and axes of a planned contact, with its surface at the pose in the physics."""
         R, p, axes = (np.array(value) for value in (contact.R, contact.p, contact.axes))
         actual = self.record.world.surfaces.get(contact.support)
         if actual is None:
@@ -236,13 +256,13 @@ class RecomputedRun:
         planned = self.planned_surfaces.get(contact.support)
         if planned is None:
             return R, p, axes
-        turn = np.array(actual.R) @ planned.R.T
-        return turn @ R, np.array(actual.p) + turn @ (p - planned.p), turn @ axes
+        rotation = np.array(actual.R) @ planned.R.T
+        return rotation @ R, np.array(actual.p) + rotation @ (p - planned.p), rotation @ axes
 
     def _planned_contact(self, patch: str, first: int, end: int) -> int:
-        """Return the planned contact of a patch for an interval: the nearest one, of the stances around that time.
+        """Return the index of a patch's planned contact in an interval: the nearest one of the stances at that time.
 
-        A patch may touch its previous place again while it is lifted.
+        The previous stance counts too, because a patch may touch its previous support again while it is lifted.
         """
         stances = self.record.plan.stances
         phase_stances = [self.record.phases[i].stance for i in np.unique(self.run.phase[first:end])]

@@ -28,13 +28,13 @@ class Check:
 
     Parameters
     ----------
-    name : of the check.
+    name : name of the check.
     value : worst value found; None if the check does not apply.
-    unit : of the value.
-    bound : the allowed values, as text (``<= 1e-06``); empty for a line without verdict.
+    unit : unit of the value.
+    bound : allowed values as text (``<= 1e-06``); empty for a line without a verdict.
     passed : whether the value is allowed.
-    where : the place and time of the worst value.
-    failure : the thing, place, time and amount that are wrong; empty when the check passed.
+    where : joint, contact or body, and time, of the worst value.
+    failure : message: what is wrong, where, when, and by how much; empty if the check passed.
     """
 
     name: str
@@ -53,19 +53,19 @@ class Check:
 
 
 def at_most(name: str, value: float, unit: str, bound: float, where: str, failure: str) -> Check:
-    """Return the check of a value with an upper bound; ``failure`` is its message if it is exceeded."""
+    """Return the check of a value with an upper bound; ``failure`` is the message if the value exceeds it."""
     passed = bool(value <= bound)
     return Check(name, value, unit, f"<= {bound:g}", passed, where, "" if passed else failure)
 
 
 class WorstCase:
-    """Check of the worst of several values, with all failure messages.
+    """Check of the worst of several values; collects the messages of all failures.
 
     Parameters
     ----------
-    name, unit : of the check.
-    bound : upper bound of the value; lower bound if ``at_least``.
-    value : initial value; None if the check does not apply without values.
+    name, unit : name of the check, and unit of its value.
+    bound : upper bound of the value; with ``at_least``, lower bound.
+    value : initial value; with None the check does not apply until a value is added.
     """
 
     def __init__(self, name: str, unit: str, bound: float, at_least: bool = False, value: float | None = None):
@@ -73,14 +73,14 @@ class WorstCase:
         self.value, self.where, self.failures = value, "", list[str]()
 
     def update(self, value: float, where: str, failure: str, bound: float | None = None) -> None:
-        """Add a value; ``failure`` is its message if it exceeds ``bound`` (None: that of the check)."""
+        """Add a value; ``failure`` is the message if the value violates ``bound`` (default: the bound of the check)."""
         if self.value is None or not self.sign * value <= self.sign * self.value:
             self.value, self.where = value, where
         if not self.sign * value <= self.sign * (self.bound if bound is None else bound):
             self.failures.append(f"{where}: {failure}")
 
     def check(self) -> Check:
-        """Return the line."""
+        """Return the check of the worst value so far."""
         bound = "" if self.value is None else f"{'>=' if self.sign < 0 else '<='} {self.bound:g}"
         return Check(self.name, self.value, self.unit, bound, not self.failures, self.where, "; ".join(self.failures))
 
@@ -109,12 +109,12 @@ class Report:
 
     @property
     def failures(self) -> list[str]:
-        """Messages of failed checks, one sentence each: thing, place, time and amount."""
+        """Messages of failed checks, one sentence each: what is wrong, where, when, and by how much."""
         return [check.failure or check.name for check in self.checks if not check.passed]
 
     @property
     def goals(self) -> list[dict[str, Any]]:
-        """The items of the goal in their order: title, whether it is reached, and the error of each field."""
+        """Items of the goal in order: title, whether it is reached, and the error of each of its fields."""
         found: dict[str, list[Check]] = {}
         for check in self.checks:
             title, colon, _ = check.name.partition(": ")
@@ -161,7 +161,10 @@ class Report:
         return {"success": self.success, **values, **lists}
 
     def _notes(self) -> list[str]:
-        """Return the notices, grouped by kind, with a statement about the certificate."""
+        """Return the lines of text about notices: one for each kind of notice, and one about the certificate.
+
+        Notices are of one kind if their texts differ only in numbers.
+        """
         kinds: dict[str, list[dict[str, Any]]] = {}
         for notice in self.notices:
             kinds.setdefault(re.sub(r"-?\d[\d.]*(e-?\d+)?", "#", notice["text"]), []).append(notice)
@@ -178,10 +181,10 @@ class Report:
         return lines
 
     def text(self, width: int | None = None) -> str:
-        """Return the certificate as text; if the width is too small, the place of a value is on a separate line."""
+        """Return the certificate as text; ``where`` is on a separate line if the ``width`` in columns is too small."""
         rows = self.rows()
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        if width is not None and 8 + sum(widths) > width:  # a very long value only shifts its own bound
+        if width is not None and 8 + sum(widths) > width:  # a very long value shifts only the bound of its own line
             widths[2] = max(8, min(widths[2], width - 8 - widths[0] - widths[1] - widths[3]))
         lines = [f"{self.title}: {'certificate holds' if self.success else 'CERTIFICATE BROKEN'}"]
         for row in rows:

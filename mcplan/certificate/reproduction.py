@@ -1,6 +1,6 @@
-"""Reproduction of a run by another engine: it recomputes the run, and all results are compared with the certificate.
+"""Reproduction of a run by another engine, which recomputes it; all results are compared with the certificate's.
 
-Compared quantities and their scales; every bound is 1e-6 (``AGREEMENT``):
+The bound of each relative difference is 1e-6 (``AGREEMENT``). Compared quantities and their scales:
 
 - generalised forces ``M vd + h - sum J' w``, relative to the largest force or moment of the sample, weight included;
 - centre of mass and patch poses, relative to 1 m, or to the distance from the origin if that is larger; rotations by
@@ -12,19 +12,19 @@ Compared quantities and their scales; every bound is 1e-6 (``AGREEMENT``):
   of the magnitudes, or to 1 W;
 - links, joint limits and distances: see `mcplan.certificate.engine_checks`.
 
-The engine also checks the equation of motion with its own forces, relative to the largest force of the sample
-(``EQUATION``), and the integration of state and velocity by its own integrator, relative to the largest number in the
-row, or to 1 (``INTEGRATION``). Both equations hold to rounding in every back end, because a run continues with the
-recorded numbers (largest found: 8e-14 and 3e-15). So the bounds are about a hundred times the rounding, far below those
-of the certificate, which are set by physically relevant errors. They detect a change of a single number by 1e-3 of its
-value, if it is larger than
+Two further checks use the engine alone: the equation of motion with its forces, relative to the largest force of the
+sample (``EQUATION``), and the integration of state and velocity by its integrator, relative to the largest number in
+the row, or to 1 (``INTEGRATION``). Both equations hold to rounding in every back end, because a run continues with the
+recorded numbers (largest residuals found: 8e-14 and 3e-15). So their bounds are about a hundred times the rounding, far
+below those of the certificate, which are set by physically relevant errors. They detect that a single number is changed
+by 1e-3 of its value, if the number is larger than
 
 - 1e-8 of the largest force of the sample, of ``tau`` and ``wrench`` (5e-6 N for a humanoid);
 - 1e-9 m or rad, of ``q``, where the robot is within 1 m of the origin; 1e-3 m, of ``com``;
-- 1e-9 / dt, of ``vd`` (1e-6 m/s² or rad/s² at 1 kHz); in the last sample, which has no successor, if its share of
-  the force is that of ``tau``.
+- 1e-9 / dt, of ``vd`` (1e-6 m/s² or rad/s² at 1 kHz); in the last sample, which has no successor, if the force due to
+  ``vd`` is larger than the limit of ``tau`` above.
 
-Smaller numbers are lost in rounding.
+Changes of smaller numbers are lost in rounding.
 """
 
 from collections.abc import Iterator, Sequence
@@ -51,10 +51,10 @@ AGREEMENT = 1e-6
 """Largest relative difference between an engine and the certificate."""
 
 EQUATION, INTEGRATION = 1e-11, 1e-12
-"""Relative residuals of the equation of motion and of the integration identity."""
+"""Largest relative residuals of the equation of motion, and of the integration of states."""
 
 PERIOD_S = 0.020
-"""s: period of the samples at which velocities, energy and power are compared; all else is compared at every sample."""
+"""s: period of the samples at which velocities, energy and power are compared; the others use every sample."""
 
 
 class Reproduction:
@@ -69,7 +69,7 @@ class Reproduction:
     def __init__(self, engine: type[Engine], evidence: RecomputedRun):
         self.evidence, self.run, self.robot = evidence, evidence.run, evidence.mechanism.record
         self.name, run = engine.name, evidence.run
-        self._class = engine
+        self._engine_class = engine
         motion = RunMotion(run.q, run.v, run.vd, run.wrench)
         try:
             built = engine(self.robot, run.patches)
@@ -97,58 +97,59 @@ class Reproduction:
         difference = np.abs(theirs - ours) / self._force_scale[:, None]
         k, i = worst(difference)
         text = f"{theirs[k, i]:.9g} instead of {ours[k, i]:.9g} N (N m)"
-        return self._agreement("generalised forces", float(difference[k, i]), self._place(i, k), text)
+        return self._agreement("generalised forces", float(difference[k, i]), self._where(i, k), text)
 
     def _equation_of_motion(self) -> Check:
-        """``M vd + h - sum J' w = S' tau + tau_ext``."""
+        """Check ``M vd + h - sum J' w = S' tau + tau_ext``."""
         run = self.run
         residual = self.found.force - run.tau_ext
         residual[:, 6:] -= run.tau
-        off = np.abs(residual) / self._force_scale[:, None]
-        k, i = worst(off)
-        where, violated = self._place(i, k), ~(off.max(axis=1) <= EQUATION)
+        deviation = np.abs(residual) / self._force_scale[:, None]
+        k, i = worst(deviation)
+        where, violated = self._where(i, k), ~(deviation.max(axis=1) <= EQUATION)
         text = (
             f"equation of motion off by {abs(residual[k, i]):.6g} N (N m) at {where} "
             f"({np.count_nonzero(violated)} of {len(run)} samples)"
         )
-        return self._line("equation of motion", float(off[k, i]), "relative", EQUATION, where, text)
+        return self._line("equation of motion", float(deviation[k, i]), "relative", EQUATION, where, text)
 
     def _integration(self) -> Check:
-        """``v+ = v + dt vd`` and ``q+ = integrate(q, v+, dt)``; a quaternion and its negative are the same."""
+        """Check ``v+ = v + dt vd`` and ``q+ = integrate(q, v+, dt)``; a quaternion and its negative are the same."""
         run = self.run
-        off = np.zeros((len(run), run.v.shape[1]))
-        off[:, 3:6] = np.abs(np.linalg.norm(run.q[:, 3:7], axis=1) - 1)[:, None]
+        deviation = np.zeros((len(run), run.v.shape[1]))
+        deviation[:, 3:6] = np.abs(np.linalg.norm(run.q[:, 3:7], axis=1) - 1)[:, None]
         if len(run) > 1:
             position_error = (
                 configuration_difference(self.found.next_configuration(run.dt), run.q[1:]) / _magnitude(run.q)[1:]
             )
             velocity_error = np.abs(run.v[1:] - run.v[:-1] - run.dt * run.vd[:-1])
-            off[1:] = np.maximum(
-                np.maximum(off[1:], position_error), velocity_error / _magnitude(run.v[:-1], run.v[1:])
+            deviation[1:] = np.maximum(
+                np.maximum(deviation[1:], position_error), velocity_error / _magnitude(run.v[:-1], run.v[1:])
             )
-        k, i = worst(off)
-        value, where = float(off[k, i]), self._place(i, k)
+        k, i = worst(deviation)
+        value, where = float(deviation[k, i]), self._where(i, k)
         text = f"{where} does not follow from the sample before it: off by {value:.3g}"
         return self._line("integration", value, "relative", INTEGRATION, where, text)
 
     def _com(self) -> Check:
         theirs = self.found.com
         scale = np.maximum(1.0, np.linalg.norm(theirs, axis=1))
-        off = np.maximum(_length(theirs - self.evidence.motion.com), _length(theirs - self.run.com)) / scale
-        (k,) = worst(off)
-        text = f"{_vector(theirs[k])} instead of {_vector(self.run.com[k])} m"
-        return self._agreement("centre of mass", float(off[k]), self.evidence.time(k), text)
+        deviation = np.maximum(_lengths(theirs - self.evidence.motion.com), _lengths(theirs - self.run.com)) / scale
+        (k,) = worst(deviation)
+        text = f"{_vector_text(theirs[k])} instead of {_vector_text(self.run.com[k])} m"
+        return self._agreement("centre of mass", float(deviation[k]), self.evidence.time(k), text)
 
     def _poses(self) -> Check:
         motion, patches = self.evidence.motion, self.run.patches
         p = np.stack([motion.p[name] for name in patches], axis=1)
         R = np.stack([motion.R[name] for name in patches], axis=1)
         scale = np.maximum(1.0, np.linalg.norm(p, axis=2))
-        turned = np.abs(self.found.R - R).max(axis=(2, 3))
-        off = np.maximum(np.linalg.norm(self.found.p - p, axis=2) / scale, turned)
-        k, i = worst(off)
-        text = f"{_vector(self.found.p[k, i])} instead of {_vector(p[k, i])} m, rotation off by {turned[k, i]:.3g}"
-        return self._agreement("patch poses", float(off[k, i]), f"{patches[i]}, {self.evidence.time(k)}", text)
+        R_error = np.abs(self.found.R - R).max(axis=(2, 3))
+        deviation = np.maximum(np.linalg.norm(self.found.p - p, axis=2) / scale, R_error)
+        k, i = worst(deviation)
+        theirs, ours = _vector_text(self.found.p[k, i]), _vector_text(p[k, i])
+        text = f"{theirs} instead of {ours} m, rotation off by {R_error[k, i]:.3g}"
+        return self._agreement("patch poses", float(deviation[k, i]), f"{patches[i]}, {self.evidence.time(k)}", text)
 
     def _velocities(self) -> Check:
         run, rows, patches = self.run, self.rows, self.run.patches
@@ -161,37 +162,39 @@ class Reproduction:
                 unit[..., c] = 1.0
                 ours[:, i, c] = np.sum((unloaded - mechanism.motion(q, wrench=unit, patches=[patch]).force) * v, axis=1)
         theirs = self.found.twist[rows]
-        off = np.abs(theirs - ours) / np.maximum(1.0, np.abs(v).max(axis=1))[:, None, None]
-        k, i, c = worst(off)
+        deviation = np.abs(theirs - ours) / np.maximum(1.0, np.abs(v).max(axis=1))[:, None, None]
+        k, i, c = worst(deviation)
         text = f"{theirs[k, i, c]:.9g} instead of {ours[k, i, c]:.9g} m/s (rad/s)"
         where = f"{patches[i]} {'xyz'[c % 3]}, {self.evidence.time(int(rows[k]))}"
-        return self._agreement("patch velocities", float(off[k, i, c]), where, text)
+        return self._agreement("patch velocities", float(deviation[k, i, c]), where, text)
 
     def _energy(self) -> Check:
-        """Check energies: ``T = v' M v / 2`` with ``M v`` the forces of an acceleration v at rest, ``V = m g z``."""
+        """Check ``T = v' M v / 2`` and ``V = m g z``; ``M v`` are the forces of an acceleration v at rest."""
         run, rows, mechanism = self.run, self.rows, self.evidence.mechanism
         q, v = run.q[rows], run.v[rows]
         momentum = mechanism.motion(q, vd=v).force - mechanism.motion(q).force
         kinetic = 0.5 * np.sum(v * momentum, axis=1)
         potential = self._weight * self.evidence.motion.com[rows, 2]
-        off = np.maximum(np.abs(self.found.kinetic[rows] - kinetic), np.abs(self.found.potential[rows] - potential))
+        deviation = np.maximum(
+            np.abs(self.found.kinetic[rows] - kinetic), np.abs(self.found.potential[rows] - potential)
+        )
         scale = np.maximum(np.maximum(kinetic, np.abs(potential)), self._weight)
-        (k,) = worst(off / scale)
+        (k,) = worst(deviation / scale)
         theirs, ours = self.found.kinetic[rows][k], self.found.potential[rows][k]
         text = f"{theirs:.9g} and {ours:.9g} J instead of {kinetic[k]:.9g} and {potential[k]:.9g} J"
-        return self._agreement("energy", float(off[k] / scale[k]), self.evidence.time(int(rows[k])), text)
+        return self._agreement("energy", float(deviation[k] / scale[k]), self.evidence.time(int(rows[k])), text)
 
     def _power(self) -> Check:
-        """``dE/dt = v' (S' tau + tau_ext) + sum w . twist``."""
+        """Check ``dE/dt = v' (S' tau + tau_ext) + sum w . twist``."""
         run, rows = self.run, self.rows
         force = run.tau_ext[rows].copy()
         force[:, 6:] += run.tau[rows]
         powers = np.concatenate([run.v[rows] * force, (run.wrench[rows] * self.found.twist[rows]).sum(axis=2)], axis=1)
         power, rate = powers.sum(axis=1), self.found.energy_rate(rows)
-        off = np.abs(rate - power) / np.maximum(1.0, np.abs(powers).sum(axis=1))
-        (k,) = worst(off)
+        deviation = np.abs(rate - power) / np.maximum(1.0, np.abs(powers).sum(axis=1))
+        (k,) = worst(deviation)
         text = f"energy changes by {rate[k]:.9g} W, but {power[k]:.9g} W are supplied"
-        return self._agreement("power", float(off[k]), self.evidence.time(int(rows[k])), text)
+        return self._agreement("power", float(deviation[k]), self.evidence.time(int(rows[k])), text)
 
     def _objects(self) -> Iterator[Check]:
         run, bodies = self.run, {body.name: body for body in self.evidence.record.plan.bodies}
@@ -203,12 +206,12 @@ class Reproduction:
             robot, no_wrench = _free_body(body), np.zeros((len(run), 0, 6))
             q, v = run.object_q[:, i], run.object_v[:, i]
             vd = np.concatenate([np.diff(v, axis=0) / run.dt, np.zeros((1, 6))])
-            found = EngineMotion(self._class(robot, ()), robot, RunMotion(q, v, vd, no_wrench))
+            found = EngineMotion(self._engine_class(robot, ()), robot, RunMotion(q, v, vd, no_wrench))
             ours = Mechanism(robot).motion(q, v, vd).force
             scale = np.maximum(np.abs(ours).max(axis=1), STANDARD_GRAVITY * body.mass)
             forces.append(np.abs(found.force - ours).max(axis=1) / scale)
-            off = configuration_difference(found.next_configuration(run.dt), q[1:])
-            steps.append(off.max(axis=1) / _magnitude(q)[1:, 0])
+            deviation = configuration_difference(found.next_configuration(run.dt), q[1:])
+            steps.append(deviation.max(axis=1) / _magnitude(q)[1:, 0])
         if not objects:
             return
         i, k = worst(np.array(forces))
@@ -225,13 +228,13 @@ class Reproduction:
 
     @cached_property
     def _force_scale(self) -> np.ndarray:
-        """Largest force or moment of every sample, (N,), among all terms of the equation of motion."""
+        """Largest force or moment of every sample, (N,), among all terms of the equation of motion, and the weight."""
         run = self.run
         forces = (self.evidence.motion.force, run.tau, run.tau_ext, run.wrench)
         largest = [np.abs(force.reshape(len(run), -1)).max(axis=1, initial=0.0) for force in forces]
         return np.maximum(np.max(largest, axis=0), self._weight)
 
-    def _place(self, i: int, k: int) -> str:
+    def _where(self, i: int, k: int) -> str:
         return f"{self.evidence.coordinate(i)}, {self.evidence.time(k)}"
 
     def _agreement(self, quantity: str, value: float, where: str, text: str) -> Check:
@@ -246,12 +249,12 @@ def with_engines(path: str | Path, engines: Sequence[str]) -> tuple[Report, dict
 
     Parameters
     ----------
-    path : of ``run.npz``, or of its directory.
+    path : path of ``run.npz``, or of its directory.
     engines : names, see ``mcplan.certificate.engines.NAMES``.
 
     Returns
     -------
-    The certificate with the lines of the engines at its end, and the same lines by engine as plain numbers and texts.
+    The certificate with the checks of the engines at its end, and these checks by engine as JSON values.
 
     Raises
     ------
@@ -277,9 +280,9 @@ def with_engines(path: str | Path, engines: Sequence[str]) -> tuple[Report, dict
 
 
 def reproduce(run: Run, engines: Sequence[str]) -> dict[str, tuple[Check, ...]]:
-    """Recompute a run with other engines; return the lines of each by its name.
+    """Recompute a run with other engines; return the checks of each engine by its name.
 
-    Samples are checked up to the first with a number that is not finite, which the certificate reports.
+    Only samples before the first one with a non-finite number are checked; the certificate reports that sample.
 
     Parameters
     ----------
@@ -296,22 +299,22 @@ def reproduce(run: Run, engines: Sequence[str]) -> dict[str, tuple[Check, ...]]:
     if not count:
         where = "the first sample"
         return {
-            each.name: (
+            engine.name: (
                 Check(
-                    f"{each.name}: samples", 0.0, "", ">= 1", False, where, f"{where} has numbers that are not finite"
+                    f"{engine.name}: samples", 0.0, "", ">= 1", False, where, f"{where} has numbers that are not finite"
                 ),
             )
-            for each in classes
+            for engine in classes
         }
     with np.errstate(all="ignore"):
         evidence = RecomputedRun(run if count == len(run) else first_samples(run, count))
         return {
-            each.name: (
-                *Reproduction(each, evidence).checks(),
-                *description_checks(each, evidence.record.robot),
-                *distance_checks(each, evidence),
+            engine.name: (
+                *Reproduction(engine, evidence).checks(),
+                *description_checks(engine, evidence.record.robot),
+                *distance_checks(engine, evidence),
             )
-            for each in classes
+            for engine in classes
         }
 
 
@@ -325,13 +328,13 @@ def _free_body(body: BodyRecord) -> RobotRecord:
 
 
 def _magnitude(*rows: np.ndarray) -> np.ndarray:
-    """Return the largest magnitude of every row, at least 1: (N, 1)."""
+    """Return the largest magnitude in each row, (N, 1), at least 1."""
     return np.maximum(1.0, np.max([np.abs(values).max(axis=1) for values in rows], axis=0))[:, None]
 
 
-def _length(vectors: np.ndarray) -> np.ndarray:
+def _lengths(vectors: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.norm(vectors, axis=1))
 
 
-def _vector(values: np.ndarray) -> str:
+def _vector_text(values: np.ndarray) -> str:
     return "[" + ", ".join(f"{value:.9g}" for value in values) + "]"

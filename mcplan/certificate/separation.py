@@ -1,15 +1,15 @@
 """Signed distances of convex solids (GJK and expanding polytope), many pairs at once, without the planner's kernels.
 
-A solid is the convex hull of corners, ``conv{c_1 .. c_k}``, plus (Minkowski sum) an optional disc about an axis, plus a
-ball of radius r. Boxes, hulls and prisms have corners only, a cylinder two corners and a disc, a capsule two and a
-ball, a sphere one and a ball. With the support functions ``h_A(n) = max_{a in A} n'a`` every unit vector bounds the
-signed distance from below::
+A solid is the Minkowski sum of the convex hull of corners, ``conv{c_1 .. c_k}``, an optional disc about an axis, and a
+ball of radius r. Boxes, hulls and prisms have corners only; a cylinder has two corners and a disc, a capsule two
+corners and a ball, a sphere one corner and a ball. With the support functions ``h_A(n) = max_{a in A} n'a``, every unit
+vector n bounds the signed distance from below::
 
     distance(A, B) = max_n -(h_A(-n) + h_B(n))
 
-so that a plane between two solids proves a distance, whatever the algorithm that found it. Separated solids: algorithm
-of Gilbert, Johnson and Keerthi, all pairs in the same array operations. Overlapping solids: expansion of the polytope
-of their differences by Qhull.
+So a plane between two solids proves a distance, whatever algorithm found it. For separated solids planes are found by
+the algorithm of Gilbert, Johnson and Keerthi, for all pairs in the same array operations. For overlapping solids the
+polytope of their differences is expanded with Qhull.
 
 Sources: E. Gilbert, D. Johnson & S. Keerthi, IEEE J. Robotics and Automation 4 (1988); G. van den Bergen, GDC 2001.
 """
@@ -24,7 +24,7 @@ GAP = 1e-7
 """m: difference of upper and lower bound at which a distance has converged."""
 
 MAX_ITERATIONS, MAX_EXPANSIONS = 60, 80
-"""Maximum iterations for the distance of separated solids, and for the depth of overlapping ones."""
+"""Maximum number of iterations for the distance of separated solids, and for the depth of overlapping ones."""
 
 
 class Convex(NamedTuple):
@@ -33,8 +33,8 @@ class Convex(NamedTuple):
     Parameters
     ----------
     corners : (k, 3) m.
-    ball : radius around it, m.
-    disc, axis : radius (m) of a disc about the unit vector ``axis`` (3,) at every corner; 0 for none.
+    ball : radius of the ball that is added to the solid, m.
+    disc, axis : radius of the disc that is added, m (0: none), and its axis (3,), a unit vector.
     """
 
     corners: np.ndarray
@@ -53,7 +53,7 @@ class Convex(NamedTuple):
         centre = (self.corners.min(axis=0) + self.corners.max(axis=0)) / 2
         radius = float(np.linalg.norm(self.corners - centre, axis=1).max())
         if self.disc:
-            # disc and corners at right angles about a common axis: the rim, not the sum
+            # a cylinder: the ball through its rims is smaller than the sum of both radii
             on_axis = np.abs(np.cross(self.corners - centre, self.axis)).max() < 1e-12
             radius = float(np.hypot(radius, self.disc)) if on_axis else radius + self.disc
         return centre, radius + self.ball
@@ -63,49 +63,49 @@ class Convex(NamedTuple):
         return self._replace(corners=self.corners @ R.T + p, axis=R @ self.axis)
 
     def support(self, n: np.ndarray) -> np.ndarray:
-        """Return the farthest points (M, 3), without the ball, along directions (M, 3)."""
+        """Return the farthest points (M, 3) of the solid without its ball, along directions (M, 3)."""
         points = self.corners[np.argmax(n @ self.corners.T, axis=1)]
         if self.disc:
-            across = n - (n @ self.axis)[:, None] * self.axis
-            length = np.linalg.norm(across, axis=1, keepdims=True)
-            points = points + self.disc * across / np.maximum(length, np.finfo(float).tiny)
+            radial = n - (n @ self.axis)[:, None] * self.axis
+            length = np.linalg.norm(radial, axis=1, keepdims=True)
+            points = points + self.disc * radial / np.maximum(length, np.finfo(float).tiny)
         return points
 
 
 class Placed(NamedTuple):
-    """M placed convex solids: index of each (M,), and the pose R (M, 3, 3), p (M, 3) of its frame."""
+    """M placed convex solids: index of each in ``solids`` (M,), and the pose R (M, 3, 3), p (M, 3) of its frame."""
 
     solids: Sequence[Convex]
-    which: np.ndarray
+    solid_index: np.ndarray
     R: np.ndarray
     p: np.ndarray
 
-    def rows(self, rows: np.ndarray) -> "Placed":
-        """Return some of the places."""
-        return self._replace(which=self.which[rows], R=self.R[rows], p=self.p[rows])
+    def select(self, rows: np.ndarray) -> "Placed":
+        """Return some of the placed solids."""
+        return self._replace(solid_index=self.solid_index[rows], R=self.R[rows], p=self.p[rows])
 
     def support(self, n: np.ndarray) -> np.ndarray:
-        """Return the farthest points (M, 3) along directions (M, 3), world axes."""
+        """Return the farthest points (M, 3) without balls along directions (M, 3), world axes."""
         local = np.einsum("kji,kj->ki", self.R, n)
         points = np.empty_like(local)
-        for s in np.flatnonzero(np.bincount(self.which, minlength=len(self.solids))).tolist():
-            rows = self.which == s
+        for s in np.flatnonzero(np.bincount(self.solid_index, minlength=len(self.solids))).tolist():
+            rows = self.solid_index == s
             points[rows] = self.solids[s].support(local[rows])
         return np.einsum("kij,kj->ki", self.R, points) + self.p
 
     @property
     def balls(self) -> np.ndarray:
-        """Radii (M,) around the solids, m."""
-        return np.array([solid.ball for solid in self.solids])[self.which]
+        """Radii (M,) of the balls of the solids, m."""
+        return np.array([solid.ball for solid in self.solids])[self.solid_index]
 
-    def middle(self) -> np.ndarray:
-        """Return the middles (M, 3) of the solids."""
-        middles = np.array([solid.bounds[0] for solid in self.solids])[self.which]
-        return np.asarray(np.einsum("kij,kj->ki", self.R, middles) + self.p)
+    def centres(self) -> np.ndarray:
+        """Return the centres (M, 3) of the solids."""
+        centres = np.array([solid.bounds[0] for solid in self.solids])[self.solid_index]
+        return np.asarray(np.einsum("kij,kj->ki", self.R, centres) + self.p)
 
 
 class DistanceBounds(NamedTuple):
-    """Bounds (M,) on signed distances (m): ``lower`` is proven by the plane with the normal (M, 3), from B to A."""
+    """Bounds (M,) on signed distances (m); the plane with the normal (M, 3), from B to A, proves ``lower``."""
 
     lower: np.ndarray
     upper: np.ndarray
@@ -118,61 +118,65 @@ def plane_bound(a: Placed, b: Placed, n: np.ndarray) -> np.ndarray:
     return np.asarray(gap - a.balls - b.balls)
 
 
-def signed_distances(a: Placed, b: Placed, enough: np.ndarray, deep: bool = True) -> DistanceBounds:
-    """Return bounds on the signed distances of M pairs; within ``GAP`` for distances below ``enough``.
+def signed_distances(a: Placed, b: Placed, sufficient: np.ndarray, compute_depth: bool = True) -> DistanceBounds:
+    """Return bounds on the signed distances of M pairs; within ``GAP`` for distances below ``sufficient``.
 
     Parameters
     ----------
-    a, b : the pairs.
-    enough : (M,) m; iteration stops for a pair with this proven distance.
-    deep : whether to compute the depth of overlapping pairs; otherwise they are only known to overlap.
+    a, b : both solids of each pair.
+    sufficient : (M,) m; the iteration of a pair stops when this distance is proven.
+    compute_depth : whether to compute the depth of overlapping pairs; otherwise their lower bound stays rough.
     """
-    M = len(a.which)
+    M = len(a.solid_index)
     radius = a.balls + b.balls
-    v = a.middle() - b.middle()
+    v = a.centres() - b.centres()
     size = np.linalg.norm(v, axis=1)
     v[size < GAP] = [0.0, 0.0, 1.0]
     lower, upper = np.full(M, -np.inf), np.full(M, np.inf)
     normal = v / np.linalg.norm(v, axis=1, keepdims=True)
     simplex, count = np.zeros((M, 4, 3)), np.zeros(M, int)
     inside = np.zeros(M, bool)
-    alive = np.arange(M)
+    active = np.arange(M)
     for _ in range(MAX_ITERATIONS):
-        if not len(alive):
+        if not len(active):
             break
-        direction = v[alive]
+        direction = v[active]
         length = np.linalg.norm(direction, axis=1)
         n = direction / length[:, None]
-        w = a.rows(alive).support(-n) - b.rows(alive).support(n)
-        bound = np.einsum("ki,ki->k", n, w) - radius[alive]
-        better = bound > lower[alive]
-        lower[alive[better]], normal[alive[better]] = bound[better], n[better]
-        converged = (lower[alive] >= enough[alive]) | (upper[alive] - lower[alive] <= GAP)
-        alive, w = alive[~converged], w[~converged]
-        if not len(alive):
+        w = a.select(active).support(-n) - b.select(active).support(n)
+        bound = np.einsum("ki,ki->k", n, w) - radius[active]
+        improved = bound > lower[active]
+        lower[active[improved]], normal[active[improved]] = bound[improved], n[improved]
+        converged = (lower[active] >= sufficient[active]) | (upper[active] - lower[active] <= GAP)
+        active, w = active[~converged], w[~converged]
+        if not len(active):
             break
-        simplex[alive, 1:] = simplex[alive, :3]
-        simplex[alive, 0] = w
-        count[alive] = np.minimum(count[alive] + 1, 4)
-        v[alive], simplex[alive], count[alive], full = _nearest(simplex[alive], count[alive])
-        length = np.linalg.norm(v[alive], axis=1)
-        upper[alive] = np.minimum(upper[alive], length - radius[alive])
+        simplex[active, 1:] = simplex[active, :3]
+        simplex[active, 0] = w
+        count[active] = np.minimum(count[active] + 1, 4)
+        v[active], simplex[active], count[active], full = _nearest(simplex[active], count[active])
+        length = np.linalg.norm(v[active], axis=1)
+        upper[active] = np.minimum(upper[active], length - radius[active])
         overlap = full | (length < GAP)
-        inside[alive[overlap]] = True
-        alive = alive[~overlap]
-    if deep:
-        _deepen(a, b, np.flatnonzero(inside & (lower < enough)), enough, lower, upper, normal, radius)
+        inside[active[overlap]] = True
+        active = active[~overlap]
+    if compute_depth:
+        _compute_depths(a, b, np.flatnonzero(inside & (lower < sufficient)), sufficient, lower, upper, normal, radius)
     return DistanceBounds(lower, np.maximum(upper, lower), normal)
 
 
 _FACES = ((0,), (0, 1), (0, 2), (0, 3), (0, 1, 2), (0, 1, 3), (0, 2, 3))
-"""Faces of a tetrahedron that contain its newest corner, which is the first."""
+"""Faces of a tetrahedron that contain its newest corner (index 0)."""
 
 
 def _nearest(simplex: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the points of simplices (M, 4, 3) nearest to the origin, their faces, and whether the origin is inside.
+    """Return the points of simplices (M, 4, 3) nearest to the origin, with the faces that contain them.
 
-    Candidates are the projections of the origin onto the faces with the newest corner, if they are in the face.
+    Candidates are the projections of the origin onto the faces with the newest corner, if they lie in the face.
+
+    Returns
+    -------
+    points (M, 3); corners of the faces (M, 4, 3) and their number (M,); mask (M,) of simplices around the origin.
     """
     M = len(simplex)
     best, point, face = np.full(M, np.inf), simplex[:, 0].copy(), np.zeros(M, int)
@@ -180,10 +184,10 @@ def _nearest(simplex: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.nda
         exists = count > max(corners)
         if not exists.any():
             continue
-        foot, in_face = _foot(simplex[:, corners])
-        square = np.einsum("ki,ki->k", foot, foot)
-        better = exists & in_face & (square < best)
-        best[better], point[better], face[better] = square[better], foot[better], f
+        projection, in_face = _projection(simplex[:, corners])
+        square = np.einsum("ki,ki->k", projection, projection)
+        improved = exists & in_face & (square < best)
+        best[improved], point[improved], face[improved] = square[improved], projection[improved], f
     faces = np.zeros_like(simplex)
     size = np.zeros(M, int)
     for f, corners in enumerate(_FACES):
@@ -193,8 +197,8 @@ def _nearest(simplex: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.nda
     return point, faces, size, (count == 4) & _encloses(simplex)
 
 
-def _foot(face: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the points of the planes of faces (M, k, 3) nearest to the origin, and whether they are in the faces."""
+def _projection(face: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Project the origin onto the planes or lines of faces (M, k, 3); return the points and whether they are inside."""
     a, k = face[:, 0], face.shape[1]
     if k == 1:
         return a, np.ones(len(a), bool)
@@ -214,7 +218,7 @@ def _foot(face: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _encloses(simplex: np.ndarray) -> np.ndarray:
-    """Return whether tetrahedra (M, 4, 3) contain the origin: on the inner side of each face."""
+    """Return whether tetrahedra (M, 4, 3) contain the origin: it must be on the inner side of each face."""
     inside = np.ones(len(simplex), bool)
     for i in range(4):
         a, b, c = (simplex[:, (i + j) % 4] for j in (1, 2, 3))
@@ -224,30 +228,38 @@ def _encloses(simplex: np.ndarray) -> np.ndarray:
     return inside
 
 
-def _deepen(
+def _compute_depths(
     a: Placed,
     b: Placed,
     rows: np.ndarray,
-    enough: np.ndarray,
+    sufficient: np.ndarray,
     lower: np.ndarray,
     upper: np.ndarray,
     normal: np.ndarray,
     radius: np.ndarray,
 ) -> None:
-    """Compute the depth of overlapping pairs, one by one; each plane found is tried on all remaining pairs."""
+    """Compute the depth of overlapping pairs, each in turn; each plane found is also tried on all remaining pairs.
+
+    Parameters
+    ----------
+    rows : indices of the overlapping pairs.
+    sufficient : (M,) pairs with this proven distance need no depth, m.
+    lower, upper, normal : results of all pairs, updated in place.
+    radius : (M,) sum of the radii of the balls of each pair, m.
+    """
     while len(rows):
         i = rows[0]
-        n, depth = _depth(a.rows(rows[:1]), b.rows(rows[:1]))
+        n, depth = _depth(a.select(rows[:1]), b.select(rows[:1]))
         lower[i], normal[i] = -depth - radius[i], n
         upper[i] = lower[i]
         rows = rows[1:]
         if not len(rows):
             break
         planes = np.broadcast_to(n, (len(rows), 3))
-        bound = plane_bound(a.rows(rows), b.rows(rows), planes)
-        better = bound > lower[rows]
-        lower[rows[better]], normal[rows[better]] = bound[better], n
-        rows = rows[lower[rows] < enough[rows]]
+        bound = plane_bound(a.select(rows), b.select(rows), planes)
+        improved = bound > lower[rows]
+        lower[rows[improved]], normal[rows[improved]] = bound[improved], n
+        rows = rows[lower[rows] < sufficient[rows]]
 
 
 def _depth(a: Placed, b: Placed) -> tuple[np.ndarray, float]:
@@ -259,23 +271,23 @@ def _depth(a: Placed, b: Placed) -> tuple[np.ndarray, float]:
     def support(n: np.ndarray) -> np.ndarray:
         return a.support(n[None])[0] - b.support(-n[None])[0]
 
-    best, shortest = np.array([0.0, 0.0, 1.0]), np.inf
+    best, depth = np.array([0.0, 0.0, 1.0]), np.inf
     directions = [sign * axis for axis in np.eye(3) for sign in (-1.0, 1.0)]
     points = []
     for n in directions:
         points.append(support(n))
-        if (distance := float(n @ points[-1])) < shortest:
-            best, shortest = n, distance
+        if (distance := float(n @ points[-1])) < depth:
+            best, depth = n, distance
     for _ in range(MAX_EXPANSIONS):
         try:
             facets = ConvexHull(np.array(points)).equations
-        except QhullError:  # flat: use the least depth along the directions so far
+        except QhullError:  # flat polytope: use the smallest depth so far
             break
         nearest = int(np.argmax(facets[:, 3]))
         n, inner = facets[nearest, :3], -float(facets[nearest, 3])
         points.append(support(n))
-        if (distance := float(n @ points[-1])) < shortest:
-            best, shortest = n, distance
-        if shortest - inner <= GAP or distance - inner <= GAP:
+        if (distance := float(n @ points[-1])) < depth:
+            best, depth = n, distance
+        if depth - inner <= GAP or distance - inner <= GAP:
             break
-    return -best, shortest
+    return -best, depth

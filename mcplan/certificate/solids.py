@@ -1,6 +1,6 @@
 """Collision solids of robot and scene, candidate pairs, and a monitor of their minimum distances.
 
-Only for the certificate, from the robot's record and description, with the distances of
+Only the certificate uses them. The solids come from the robot's record and description, the distances from
 `mcplan.certificate.separation`. Planner and controller use other shapes and algorithms.
 """
 
@@ -23,10 +23,11 @@ from mcplan.robot.robot_file import robot_identity
 from mcplan.scene.environment import Bar, Environment, Surface, coplanar_surfaces
 
 POSTURE_SAMPLES, FIRST_SAMPLES = 300, 5
-"""Random postures for finding pairs of links that always touch; all pairs are tested in the first few only."""
+"""Number of random postures in which pairs of links are tested for permanent contact. All pairs are tested in the first
+few only; pairs that touch in all of these are tested in the others too."""
 
 WORLD = -1
-"""Owner of fixed solids."""
+"""Owner of the fixed solids of the environment."""
 
 
 class Solids(NamedTuple):
@@ -34,14 +35,14 @@ class Solids(NamedTuple):
 
     Parameters
     ----------
-    solids : in the frame of their owner.
-    owner : (S,) index of a link; the number of links and more for objects; WORLD.
-    names : of the link, surface, bar, obstacle or object.
-    pairs : (P, 2) indices of solids; the first is on the robot.
-    bodies : (L,) for every link, the first link that it is rigidly connected to.
-    supports : by the name of a support, the names of the solids in contact with a patch on it: all surfaces in its
-        plane; for a surface of an object, the object.
-    patches : by the name of a patch, the index of its link.
+    solids : S solids, each in the frame of its owner.
+    owner : (S,) index of the link; of an object, the number of links plus its index; otherwise WORLD.
+    names : names of the link, surface, bar, obstacle or object of each solid.
+    pairs : (P, 2) indices of the solids of each pair; the first solid is on the robot.
+    bodies : (L,) first link to which each link is rigidly connected.
+    supports : names of the solids that a patch on a support touches, by the name of the support: all surfaces in its
+        plane, or, for a surface of an object, the object.
+    patches : index of the link of each patch, by the name of the patch.
     objects : number of objects.
     """
 
@@ -56,11 +57,11 @@ class Solids(NamedTuple):
 
     @property
     def reach(self) -> np.ndarray:
-        """Distance of the farthest point of each link and object, and of the world (0), from its origin, (O,) m."""
+        """Distance (O,) of the farthest point of each link and object from its origin, m; 0 for the world (last)."""
         reach = np.zeros(len(self.bodies) + self.objects + 1)
-        for who, solid in zip(self.owner, self.solids, strict=True):
-            if who != WORLD:
-                reach[who] = max(reach[who], solid.reach)
+        for owner, solid in zip(self.owner, self.solids, strict=True):
+            if owner != WORLD:
+                reach[owner] = max(reach[owner], solid.reach)
         return reach
 
     @property
@@ -70,7 +71,7 @@ class Solids(NamedTuple):
         return np.asarray((other >= 0) & (other < len(self.bodies)))
 
 
-def convex(shape: Shape) -> Convex:
+def convex_solid(shape: Shape) -> Convex:
     """Return a shape as a convex solid in its own frame; a mesh as its convex hull.
 
     Raises
@@ -113,7 +114,7 @@ def gather_solids(robot: Robot, record: RobotRecord, environment: Environment) -
         if not (fixed_links[owner[i]] and body == WORLD)
     ]
     supports = {name: frozenset({name}) for name, _, _ in scene_parts} | coplanar_surfaces(environment)
-    supports |= {surface.name: frozenset({thing.name}) for thing in environment.objects for surface in thing.surfaces}
+    supports |= {surface.name: frozenset({item.name}) for item in environment.objects for surface in item.surfaces}
     return Solids(
         [*link_parts, *(solid for _, _, solid in scene_parts)],
         np.array([*owner, *(body for _, body, _ in scene_parts)], int),
@@ -127,18 +128,18 @@ def gather_solids(robot: Robot, record: RobotRecord, environment: Environment) -
 
 
 def link_solids(robot: Robot, record: RobotRecord) -> tuple[list[Convex], list[int]]:
-    """Return the collision solids of all links, in the frame of their link, and the index of their link."""
+    """Return the collision solids of all links in the frames of the links, and the index of the link of each solid."""
     solids, owner = [], []
     for i, link in enumerate(record.links):
         for geometry in robot.geometry.get(link.name, ()):
             if geometry.role != "visual":
-                solids.append(convex(geometry.shape).at(np.asarray(geometry.R), np.asarray(geometry.p)))
+                solids.append(convex_solid(geometry.shape).at(np.asarray(geometry.R), np.asarray(geometry.p)))
                 owner.append(i)
     return solids, owner
 
 
 def rigid_bodies(record: RobotRecord) -> np.ndarray:
-    """Return for every link (L,) the first link that fixed and locked joints connect it to."""
+    """Return the first link to which fixed and locked joints connect each link, (L,)."""
     bodies = np.arange(len(record.links))
     for joint in record.joints:
         if joint.kind == "fixed" or joint.coordinate < 0:
@@ -147,7 +148,7 @@ def rigid_bodies(record: RobotRecord) -> np.ndarray:
 
 
 def _candidate_pairs(robot: Robot, record: RobotRecord, owner: list[int], bodies: np.ndarray) -> list[tuple[int, int]]:
-    """Return the pairs of solids of the robot with more than one joint between them, without ignored pairs."""
+    """Return the pairs of solids of links with more than one joint between them, without ignored pairs."""
     parents = _parent_links(record)
     neighbours = {frozenset((int(bodies[parents[j.child]]), int(bodies[j.child]))) for j in record.joints}
     return [
@@ -169,11 +170,12 @@ def _parent_links(record: RobotRecord) -> dict[int, int]:
 
 
 def _names(record: RobotRecord, owner: list[int], pair: tuple[int, int]) -> frozenset[str]:
+    """Return the names of the links of a pair of solids."""
     return frozenset(record.links[owner[i]].name for i in pair)
 
 
 class _RobotKey:
-    """Cache key of a robot: two robots read from the same files are equal."""
+    """Cache key of a robot: robots read from the same files, with the same ignored pairs, are equal."""
 
     def __init__(self, robot: Robot, record: RobotRecord):
         self.robot, self.record, self.key = robot, record, (robot_identity(robot) or id(robot), robot.collision_ignore)
@@ -187,7 +189,7 @@ class _RobotKey:
 
 @lru_cache(maxsize=32)
 def _always_touching(key: _RobotKey) -> frozenset[frozenset[str]]:
-    """Return the pairs of links that touch in every one of ``SAMPLES`` random postures."""
+    """Return the names of the pairs of links that touch in every one of ``POSTURE_SAMPLES`` random postures."""
     robot, record = key.robot, key.record
     solids, owner = link_solids(robot, record)
     pairs = np.array(_candidate_pairs(robot, record, owner, rigid_bodies(record)), int).reshape(-1, 2)
@@ -208,11 +210,11 @@ def _always_touching(key: _RobotKey) -> frozenset[frozenset[str]]:
         a, b = (
             Placed(solids, selected_pairs[:, side], R[k, owners[:, side]], p[k, owners[:, side]]) for side in (0, 1)
         )
-        touch = ~(signed_distances(a, b, np.full(len(k), GAP), deep=False).lower > 0.0)
+        is_touching = ~(signed_distances(a, b, np.full(len(k), GAP), compute_depth=False).lower > 0.0)
         indices = np.array([i for i, name in enumerate(names) if name in remaining])
         for name in tuple(remaining):
             columns = [c for c, i in enumerate(indices) if names[i] == name]
-            if not touch.reshape(len(rows), -1)[:, columns].any(axis=1).all():
+            if not is_touching.reshape(len(rows), -1)[:, columns].any(axis=1).all():
                 remaining.discard(name)
         if not remaining:
             break
@@ -220,30 +222,30 @@ def _always_touching(key: _RobotKey) -> frozenset[frozenset[str]]:
 
 
 def environment_solids(environment: Environment, links: int) -> Iterator[tuple[str, int, Convex]]:
-    """Yield name, owner and solid of everything in the environment; an object's is in the object's frame."""
+    """Yield name, owner and solid of every surface, bar, obstacle and object; that of an object is in its own frame."""
     for surface in environment.surfaces:
-        yield surface.name, WORLD, _slab(surface)
+        yield surface.name, WORLD, _surface_solid(surface)
     for bar in environment.bars:
-        yield bar.name, WORLD, _rod(bar)
+        yield bar.name, WORLD, _bar_solid(bar)
     for obstacle in environment.obstacles:
-        yield obstacle.name, WORLD, convex(obstacle.shape).at(obstacle.R, obstacle.p)
-    for i, thing in enumerate(environment.objects):
-        yield thing.name, links + i, convex(thing.shape)
+        yield obstacle.name, WORLD, convex_solid(obstacle.shape).at(obstacle.R, obstacle.p)
+    for i, item in enumerate(environment.objects):
+        yield item.name, links + i, convex_solid(item.shape)
 
 
-def _slab(surface: Surface) -> Convex:
+def _surface_solid(surface: Surface) -> Convex:
     """Return the prism below a surface, world axes."""
     top = np.column_stack([surface.polygon, np.zeros(len(surface.polygon))])
     return Convex(np.concatenate([top, top - [0.0, 0.0, surface.thickness]])).at(surface.R, surface.p)
 
 
-def _rod(bar: Bar) -> Convex:
+def _bar_solid(bar: Bar) -> Convex:
     """Return the cylinder of a bar, world axes."""
     return Convex(np.asarray(bar.ends, float), disc=bar.radius, axis=bar.direction)
 
 
-Touches = frozenset[tuple[str, str]]
-"""Pairs of patch and support, by name, that may touch."""
+AllowedContacts = frozenset[tuple[str, str]]
+"""Names (patch, support) of the contacts in which a link may touch a support."""
 
 
 class Overlap(NamedTuple):
@@ -259,13 +261,13 @@ class ClearanceMonitor:
 
     Parameters
     ----------
-    solids : with their candidate pairs.
-    tolerance : overlap up to which a pair does not count as overlapping, m.
+    solids : solids and their candidate pairs.
+    tolerance : a pair counts as overlapping if it overlaps by more than is allowed plus this tolerance, m.
 
     Attributes
     ----------
-    min_distance, closest : smallest distance of a pair that may not touch (m), and its pair and sample.
-    overlaps : by pair.
+    min_distance, closest : smallest distance between solids that must not touch (m); its pair and sample.
+    overlaps : the overlaps found, by pair.
     """
 
     def __init__(self, solids: Solids, tolerance: float):
@@ -275,51 +277,52 @@ class ClearanceMonitor:
         i, j = solids.pairs.T if len(solids.pairs) else np.zeros((2, 0), int)
         self._bounds = [solid.bounds for solid in solids.solids]
         self._radius = np.array([radius for _, radius in self._bounds])
-        self._sum = self._radius[i] + self._radius[j]
+        self._radius_sum = self._radius[i] + self._radius[j]
         self._facets, self._rods = _facets(solids), _rods(solids)
-        self._allowed_overlaps: dict[Touches, np.ndarray] = {}
+        self._allowed_overlaps: dict[AllowedContacts, np.ndarray] = {}
         body = solids.bodies[solids.owner[i]]
-        self._of_support = [(int(b), solids.names[k]) for b, k in zip(body, j.tolist(), strict=True)]
+        self._body_and_support = [(int(b), solids.names[k]) for b, k in zip(body, j.tolist(), strict=True)]
 
     def name(self, pair: int) -> str:
-        """Return a pair as text."""
+        """Return the names of a pair as text."""
         i, j = self.solids.pairs[pair]
         return f"{self.solids.names[i]} and {self.solids.names[j]}"
 
-    def allowed_overlap(self, touches: Touches) -> np.ndarray:
-        """Return the allowed overlap (P,) of each pair: links of a rigid body may penetrate the support of its patch.
+    def allowed_overlap(self, contacts: AllowedContacts) -> np.ndarray:
+        """Return the allowed overlap (P,) of each pair, m.
 
-        The support is the surface's object, or all surfaces in its plane.
+        All links of a rigid body may penetrate the supports of its patches: all surfaces in the plane of the support,
+        or the object that the surface belongs to.
         """
-        if touches not in self._allowed_overlaps:
+        if contacts not in self._allowed_overlaps:
             allowed = {
                 (int(self.solids.bodies[self.solids.patches[patch]]), support)
-                for patch, name in touches
+                for patch, name in contacts
                 for support in self.solids.supports.get(name, (name,))
             }
-            can_overlap = np.array([key in allowed for key in self._of_support], bool)
-            self._allowed_overlaps[touches] = np.where(
+            can_overlap = np.array([key in allowed for key in self._body_and_support], bool)
+            self._allowed_overlaps[contacts] = np.where(
                 can_overlap & ~self.solids.between_links, SUPPORT_PENETRATION, 0.0
             )
-        return self._allowed_overlaps[touches]
+        return self._allowed_overlaps[contacts]
 
     def check_all(
         self, R: np.ndarray, p: np.ndarray, allowed: np.ndarray, slack: np.ndarray, samples: np.ndarray
     ) -> np.ndarray:
-        """Check all pairs; return lower bounds of their distances (K, P).
+        """Check all pairs at K samples; return lower bounds of their distances (K, P), m.
 
         Parameters
         ----------
-        R, p : (K, owners + 1, 3, 3), (K, owners + 1, 3) poses; the last is that of the world.
+        R, p : (K, owners + 1, 3, 3), (K, owners + 1, 3) poses of links, objects, and the world (last).
         allowed : (K, P) allowed overlap of each pair, m.
-        slack : (K, P) required lower bound of the distance above ``-allowed``, m.
-        samples : (K,) their indices.
+        slack : (K, P) bounds are refined until the distance exceeds ``slack - allowed``, m.
+        samples : (K,) indices of the samples.
         """
         lower = self._lower_bounds(R, p)
         unresolved = lower < slack - allowed
         no_overlap = allowed == 0.0
         if no_overlap.any():
-            # nearest first: once the minimum distance is known, most others can be skipped
+            # nearest pairs first: with a small minimum distance most of the others need no refinement
             distances = np.where(no_overlap, lower, np.inf).ravel()
             nearest = np.argpartition(distances, min(200, distances.size - 1))[:200]
             nearest = nearest[distances[nearest] < self.min_distance]
@@ -341,13 +344,13 @@ class ClearanceMonitor:
         samples: np.ndarray,
         slack: np.ndarray | float = 0.0,
     ) -> np.ndarray:
-        """Check some pairs; return lower bounds of their distances (M,).
+        """Check M pairs, each at its own sample; return lower bounds of their distances (M,), m.
 
         Parameters
         ----------
-        R, p : (M, owners + 1, 3, 3), (M, owners + 1, 3) poses.
+        R, p : (M, owners + 1, 3, 3), (M, owners + 1, 3) poses as in ``check_all``.
         allowed, slack : (M,) as in ``check_all``.
-        pair, samples : (M,) indices of pairs and samples.
+        pair, samples : (M,) index of the pair, and of the sample.
         """
         lower = np.full(len(pair), -np.inf)
         required = np.where(allowed == 0.0, np.maximum(self.min_distance, 0.0), -allowed) + slack
@@ -363,26 +366,26 @@ class ClearanceMonitor:
         return found
 
     def _placed(self, R: np.ndarray, p: np.ndarray, k: np.ndarray, pair: np.ndarray) -> tuple[Placed, Placed]:
-        """Return both solids of some pairs at some samples."""
+        """Return the placed solids of pairs ``pair`` (M,) at the poses ``k`` (M,)."""
         indices = self.solids.pairs[pair].T
         owner = self.solids.owner[indices]
         a, b = (Placed(self.solids.solids, w, R[k, o], p[k, o]) for w, o in zip(indices, owner, strict=True))
         return a, b
 
     def _lower_bounds(self, R: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """Return lower bounds of distances (K, P) from bounding balls, and from facets and axes of fixed solids."""
+        """Return lower bounds (K, P) of distances: from bounding balls, and from facets and axes of fixed solids."""
         owner, (i, j) = self.solids.owner, self.solids.pairs.T
-        middles = np.stack(
-            [R[:, who] @ middle + p[:, who] for who, (middle, _) in zip(owner, self._bounds, strict=True)], axis=1
+        centres = np.stack(
+            [R[:, index] @ centre + p[:, index] for index, (centre, _) in zip(owner, self._bounds, strict=True)], axis=1
         )
-        lower = np.linalg.norm(middles[:, i] - middles[:, j], axis=2) - self._sum
+        lower = np.linalg.norm(centres[:, i] - centres[:, j], axis=2) - self._radius_sum
         for fixed, facets in self._facets.items():
             columns = np.flatnonzero(j == fixed)
-            height = (middles[:, i[columns]] @ facets[:, :3].T + facets[:, 3]).max(axis=2)
+            height = (centres[:, i[columns]] @ facets[:, :3].T + facets[:, 3]).max(axis=2)
             lower[:, columns] = np.maximum(lower[:, columns], height - self._radius[i[columns]])
         for fixed, (start, axis, radius) in self._rods.items():
             columns = np.flatnonzero(j == fixed)
-            arm = middles[:, i[columns]] - start
+            arm = centres[:, i[columns]] - start
             share = np.clip(arm @ axis / (axis @ axis), 0.0, 1.0)
             distance = np.linalg.norm(arm - share[..., None] * axis, axis=2) - radius
             lower[:, columns] = np.maximum(lower[:, columns], distance - self._radius[i[columns]])
@@ -398,7 +401,7 @@ class ClearanceMonitor:
         lower: np.ndarray,
         samples: np.ndarray,
     ) -> None:
-        """Improve bounds of some of (K, P) pairs, flat indices ``items``."""
+        """Improve the bounds ``lower`` (K, P) of some pairs in place; ``items`` are flat indices into it."""
         if len(items):
             k, pair = np.unravel_index(items, lower.shape)
             flat = lower.ravel()[items]
@@ -416,31 +419,35 @@ class ClearanceMonitor:
         lower: np.ndarray,
         samples: np.ndarray,
     ) -> None:
-        found = signed_distances(*self._placed(R, p, k, pair), required)
-        lower[:] = np.maximum(lower, found.lower)
-        overlapping = found.lower < -allowed - self.tolerance
+        """Measure the distances of pairs ``pair`` at poses ``k``; update ``lower``, minimum distance and overlaps.
+
+        All arrays are (M,); ``required`` is the distance at which the iteration of a pair may stop.
+        """
+        bounds = signed_distances(*self._placed(R, p, k, pair), required)
+        lower[:] = np.maximum(lower, bounds.lower)
+        overlapping = bounds.lower < -allowed - self.tolerance
         relevant = (allowed == 0.0) | overlapping
-        value = np.where(relevant, found.upper, np.inf)
+        value = np.where(relevant, bounds.upper, np.inf)
         if len(value) and value.min() < self.min_distance:
             best = int(np.argmin(value))
             self.min_distance, self.closest = float(value[best]), (int(pair[best]), int(samples[best]))
         for m in np.flatnonzero(overlapping).tolist():
             earlier = self.overlaps.get(int(pair[m]))
-            sample, depth = int(samples[m]), -float(found.upper[m])
+            sample, depth = int(samples[m]), -float(bounds.upper[m])
             if earlier is None:
                 self.overlaps[int(pair[m])] = Overlap(depth, sample, sample)
             else:
-                deeper = depth > earlier.depth
+                is_deeper = depth > earlier.depth
                 self.overlaps[int(pair[m])] = Overlap(
-                    max(depth, earlier.depth), sample if deeper else earlier.worst, min(sample, earlier.first)
+                    max(depth, earlier.depth), sample if is_deeper else earlier.worst, min(sample, earlier.first)
                 )
 
 
 def _facets(solids: Solids) -> dict[int, np.ndarray]:
-    """Return the facets (F, 4) ``n x + d`` of the fixed polyhedra, by index."""
+    """Return the facets (F, 4) of fixed polyhedra, by index of the solid: rows (n, d) with ``n x + d > 0`` outside."""
     found = {}
-    for s, (solid, who) in enumerate(zip(solids.solids, solids.owner, strict=True)):
-        if who == WORLD and not solid.disc and not solid.ball:
+    for s, (solid, owner) in enumerate(zip(solids.solids, solids.owner, strict=True)):
+        if owner == WORLD and not solid.disc and not solid.ball:
             try:
                 found[s] = ConvexHull(solid.corners).equations
             except QhullError:
@@ -449,9 +456,9 @@ def _facets(solids: Solids) -> dict[int, np.ndarray]:
 
 
 def _rods(solids: Solids) -> dict[int, tuple[np.ndarray, np.ndarray, float]]:
-    """Return start, axis (3,) and radius of a capsule around each fixed rod, by index."""
+    """Return start (3,), axis (3,) and radius of a capsule around each fixed solid with two corners, by index."""
     return {
         s: (solid.corners[0], solid.corners[1] - solid.corners[0], solid.disc + solid.ball)
-        for s, (solid, who) in enumerate(zip(solids.solids, solids.owner, strict=True))
-        if who == WORLD and len(solid.corners) == 2
+        for s, (solid, owner) in enumerate(zip(solids.solids, solids.owner, strict=True))
+        if owner == WORLD and len(solid.corners) == 2
     }

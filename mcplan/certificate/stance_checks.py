@@ -2,8 +2,8 @@
 
 `mcplan.certificate.transition_checks` checks the motions between stances.
 
-The posture of stance k belongs to the transition from the previous one: the contacts of the larger of both stances are
-in place, and only shared contacts carry load. For a stance passed in motion, forces and torques are dynamic.
+The posture of stance k is the linking posture from the previous stance: the contacts of the larger one of both stances
+are closed, and only shared contacts carry load. Forces and torques of a stance that is passed in motion are dynamic.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,17 +33,17 @@ from mcplan.scene.environment import Bar
 from mcplan.scene.spec import ContactSpec
 
 MIN_REQUIRED_LOAD = 5.0
-"""N: minimum load in some stance of contacts in `planner.require`, for a robot of the mass of HRP-2."""
+"""N: minimum load that contacts in `planner.require` must carry in some stance, for a robot of HRP-2's mass."""
 
 
 def stance_checks(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
     """Yield the checks of a plan against its scenario."""
-    yield from _on_supports(plan, robot)
-    wrong = list(contacts_not_in_scenario(plan))
+    yield from _contacts_on_supports(plan, robot)
+    failures = list(contacts_not_in_scenario(plan))
     name = "contacts as the scenario has them"
-    yield Check(name, float(len(wrong)), "options", "== 0", not wrong, "", "; ".join(wrong))
+    yield Check(name, float(len(failures)), "options", "== 0", not failures, "", "; ".join(failures))
     yield from _unchanged_contacts(plan)
-    yield from _required(plan, MIN_REQUIRED_LOAD * sum(link.mass for link in robot.links) / HRP2_MASS_KG)
+    yield from _required_contacts(plan, MIN_REQUIRED_LOAD * sum(link.mass for link in robot.links) / HRP2_MASS_KG)
     stances, environment = plan.stances, plan.scenario.environment
     q = np.array([stance.q for stance in stances])
     patches = [patch.name for patch in robot.patches]
@@ -53,8 +53,8 @@ def stance_checks(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
         for patch in patches
     }
     objects = {
-        thing.name: np.array([stance.objects.get(thing.name, thing.pose) for stance in stances])
-        for thing in environment.objects
+        item.name: np.array([stance.objects.get(item.name, item.pose) for stance in stances])
+        for item in environment.objects
     }
     states = GoalStates(q, motion.com, motion.R, motion.p, supports, objects, lambda k: f"stance {k}")
     tolerances = GoalTolerances(
@@ -64,7 +64,7 @@ def stance_checks(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
     yield from checker.checks(plan.scenario.document.data)
 
 
-def _on_supports(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
+def _contacts_on_supports(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
     """Yield the checks of planned contacts against the scenario's surfaces and bars."""
     patches = {patch.name: patch for patch in robot.patches}
     distance = WorstCase("contacts on their supports", "m", PLAN_PLACE, value=0.0)
@@ -75,7 +75,7 @@ def _on_supports(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
         for contact in stance.contacts:
             where = f"{contact.patch} on {contact.support}, stance {k}"
             if contact.patch == MOUNT:
-                distance_m, degrees = off_base(contact, plan.scenario.start.q)
+                distance_m, degrees = base_deviation(contact, plan.scenario.start.q)
                 distance.update(distance_m, where, f"{distance_m:.4g} m off the base of the start")
                 rotation.update(degrees, where, f"turned by {degrees:.4g} deg out of the base of the start")
                 continue
@@ -98,15 +98,15 @@ def _on_supports(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
     yield from (line.check() for line in (distance, rotation, friction_excess))
 
 
-def off_base(contact: Contact, q: np.ndarray) -> tuple[float, float]:
-    """Return the deviation (m, deg) of a fixed base's mount from the base pose in the scenario."""
+def base_deviation(contact: Contact, q: np.ndarray) -> tuple[float, float]:
+    """Return the deviation (m, deg) of the contact of a fixed base from the base pose ``q`` of the scenario."""
     between = rotation_of(q[3:7, None])[..., 0].T @ contact.R
-    turn = float(np.linalg.norm(rotation_vector(between[None])[0]))
-    return float(np.linalg.norm(contact.p - q[:3])), float(np.rad2deg(turn))
+    rotation = float(np.linalg.norm(rotation_vector(between[None])[0]))
+    return float(np.linalg.norm(contact.p - q[:3])), float(np.rad2deg(rotation))
 
 
 def _unchanged_contacts(plan: Plan) -> Iterator[Check]:
-    """Yield the check of the displacement of contacts shared by two stances, on an object relative to it."""
+    """Yield the check that contacts shared by two stances do not move; on an object, relative to the object."""
     line = WorstCase("kept contacts", "m, rad", PLAN_PLACE, value=0.0)
     for k in range(1, len(plan.stances)):
         before, after = plan.stances[k - 1], plan.stances[k]
@@ -119,14 +119,14 @@ def _unchanged_contacts(plan: Plan) -> Iterator[Check]:
             old = earlier.get(contact.patch)
             if old is None or old.support != contact.support:
                 continue
-            moved = _moved(plan, old, contact, k)
+            moved = _contact_displacement(plan, old, contact, k)
             line.update(moved, f"{contact.patch}, stance {k}", f"{moved:.4g} m (rad) from where it was, without a step")
     yield line.check()
 
 
-def _required(plan: Plan, min_load: float) -> Iterator[Check]:
-    """Yield the check that required contacts, if any, carry more than ``min_load`` (N)."""
-    smallest, where, wrong = np.inf, "", []
+def _required_contacts(plan: Plan, min_load: float) -> Iterator[Check]:
+    """Yield the check that each required contact, if any, carries more than ``min_load`` (N) in some stance."""
+    smallest, where, failures = np.inf, "", []
     for group in plan.scenario.planner.require:
         names = (group,) if isinstance(group, str) else group
         loads = [np.linalg.norm(s.wrenches[name][:3]) for s in plan.stances for name in names if name in s.wrenches]
@@ -134,24 +134,25 @@ def _required(plan: Plan, min_load: float) -> Iterator[Check]:
         if not largest >= smallest:
             smallest, where = largest, names_text
         if not largest > min_load:
-            wrong.append(f"{names_text} carries no more than {largest:.4g} N in any stance")
+            failures.append(f"{names_text} carries no more than {largest:.4g} N in any stance")
     if where:
-        yield Check("required contacts", smallest, "N", f"> {min_load:.3g}", not wrong, where, "; ".join(wrong))
+        yield Check("required contacts", smallest, "N", f"> {min_load:.3g}", not failures, where, "; ".join(failures))
 
 
-def _moved(plan: Plan, old: Contact, new: Contact, k: int) -> float:
-    """Return the displacement of a contact from stance k - 1 to k along its constrained directions (m, rad)."""
+def _contact_displacement(plan: Plan, old: Contact, new: Contact, k: int) -> float:
+    """Return the displacement of a contact from stance k - 1 to k in its constrained directions (m, rad)."""
     R, p = old.R, old.p
     if new.carrier is not None:
-        thing = next(t for t in plan.scenario.environment.objects if t.name == new.carrier.name)
-        first, second = (plan.stances[i].objects.get(thing.name, thing.pose) for i in (k - 1, k))
+        item = next(t for t in plan.scenario.environment.objects if t.name == new.carrier.name)
+        first, second = (plan.stances[i].objects.get(item.name, item.pose) for i in (k - 1, k))
         R1, R2 = (rotation_of(pose[3:, None])[..., 0] for pose in (first, second))
         R, p = R2 @ R1.T @ R, second[:3] + R2 @ R1.T @ (p - first[:3])
     return float(np.linalg.norm(contact_deviation(new, (new.R.T @ R)[None], ((p - new.p) @ new.R)[None])))
 
 
 CONE_EDGES = 64
-"""Edges of the pyramid inscribed in a friction cone: 0.12 % smaller than the cone, and larger than any of 8 faces."""
+"""Number of edges of the pyramid inscribed in a friction cone: 0.12 % smaller than the cone, and larger than the
+planner's pyramid with 8 faces."""
 
 
 def judge_plan(robot: RobotRecord, plan: PlanRecord, title: str, more_checks: Sequence[Check] = ()) -> Report:
@@ -159,10 +160,10 @@ def judge_plan(robot: RobotRecord, plan: PlanRecord, title: str, more_checks: Se
 
     Parameters
     ----------
-    robot : the mechanism.
+    robot : the robot's record.
     plan : stances with posture, wrenches and torques.
-    title : of the certificate.
-    more_checks : checks that need more than records.
+    title : title of the certificate.
+    more_checks : further checks, which need more than records.
     """
     lines = (
         WorstCase("contact place", "m", PLAN_PLACE),
@@ -176,10 +177,10 @@ def judge_plan(robot: RobotRecord, plan: PlanRecord, title: str, more_checks: Se
         WorstCase("torque", "of the limit", 1.0),
         WorstCase("position", f"{unit_of_all(recorded_units(robot))} beyond the limit", PLAN_FORCE),
     )
-    named = {line.name: line for line in lines}
+    line_by_name = {line.name: line for line in lines}
     for k in range(len(plan.stances)):
-        for name, value, bound, text in _stance(robot, plan, k):
-            named[name].update(value, f"stance {k}", text, bound)
+        for name, value, bound, text in _stance_values(robot, plan, k):
+            line_by_name[name].update(value, f"stance {k}", text, bound)
     checks = [*(line.check() for line in lines if line.value is not None), *more_checks]
     found = {check.name: check.value for check in checks}
     position = found.get("position")
@@ -193,8 +194,8 @@ def judge_plan(robot: RobotRecord, plan: PlanRecord, title: str, more_checks: Se
     return Report(title, tuple(checks), values)
 
 
-def _stance(robot: RobotRecord, plan: PlanRecord, k: int) -> Iterator[tuple[str, float, float, str]]:
-    """Yield (line, value, bound, failure) for one stance."""
+def _stance_values(robot: RobotRecord, plan: PlanRecord, k: int) -> Iterator[tuple[str, float, float, str]]:
+    """Yield (name of the check, value, bound, failure message) of all checks of one stance."""
     stance = plan.stances[k]
     before = plan.stances[k - 1].contacts if k else stance.contacts
     placed = stance.contacts if len(stance.contacts) >= len(before) else before
@@ -208,8 +209,8 @@ def _stance(robot: RobotRecord, plan: PlanRecord, k: int) -> Iterator[tuple[str,
     for contact in placed:
         R, p = motion.R[contact.patch][0], motion.p[contact.patch][0]
         target = np.array(contact.R)
-        at = (p - np.array(contact.p)) @ target
-        error = contact_deviation(contact, (target.T @ R)[None], at[None])[0]
+        local = (p - np.array(contact.p)) @ target
+        error = contact_deviation(contact, (target.T @ R)[None], local[None])[0]
         distance, angle = float(np.linalg.norm(error[:3])), float(np.rad2deg(np.linalg.norm(error[3:])))
         yield "contact place", distance, PLAN_PLACE, f"{contact.patch} is {distance:.4g} m away from its place"
         yield "contact angle", angle, PLAN_ANGLE_DEG, f"{contact.patch} is turned by {angle:.4g} deg from its place"

@@ -1,16 +1,15 @@
 """Static balance along transitions: a linear program of contact forces at samples, solved by HiGHS.
 
-With the gravity terms g(q), the wrench map of every contact and forces f in friction pyramids inscribed in the cones::
+With the generalised gravity forces g(q), the Jacobian J of each contact, and contact forces f in friction pyramids::
 
     minimise s   subject to   sum J' f = g on the base,   |g - sum J' f| <= s tau_max on the joints,   f within limits
 
 The norms of forces and moments of grips are bounded by half-spaces, added where a solution violates the bound (cutting
-planes). The supports of objects that carry contacts must balance these objects, too. Nothing is shared with
-`mcplan.statics`.
+planes). Objects that carry contacts must be balanced by their supports. No code is shared with `mcplan.statics`.
 
-HiGHS is called through its own interface, which accepts an initial basis (`scipy.optimize.linprog` does not): a
-sequence of similar programs then needs few iterations each. A friction cone is replaced by an inscribed pyramid with
-``faces`` edges::
+HiGHS is called through its own interface, which accepts an initial basis (`scipy.optimize.linprog` does not): each
+program of a sequence of similar ones then needs few iterations. A friction cone with normal n and tangents t_1, t_2 is
+replaced by an inscribed pyramid with ``faces`` edges e_k; its forces at points r_i have the wrench w::
 
     e_k = n + mu (cos(2 pi k / faces) t_1 + sin(2 pi k / faces) t_2),   w = sum_ik f_ik (e_k, r_i x e_k),   f_ik >= 0
 """
@@ -30,7 +29,7 @@ from mcplan.scene.contact import Contact
 
 
 class SilentHighs(highspy.Highs):
-    """HiGHS without output. Version 1.16 prints two lines when its constructor enables callbacks."""
+    """HiGHS without output: version 1.16 would print two lines when its constructor enables callbacks."""
 
     def enableCallbacks(self) -> None:
         """Enable callbacks, after output has been turned off."""
@@ -41,7 +40,7 @@ class SilentHighs(highspy.Highs):
 class LinearPrograms:
     """Solver of linear programs, warm-started with the basis of the previous program.
 
-    minimise c' x   subject to   E x = e,   A x <= b,   x_i >= 0 except for free variables
+    ``minimise c' x   subject to   E x = e,   A x <= b,   x_i >= 0`` except for free variables.
     """
 
     def __init__(self) -> None:
@@ -53,7 +52,7 @@ class LinearPrograms:
     ) -> np.ndarray | None:
         """Return an optimal x (n,), or None if there is none.
 
-        Rows at the end of A that are new since the previous program start inactive.
+        If A has more rows than in the previous program, the additional last rows start inactive.
 
         Parameters
         ----------
@@ -90,33 +89,33 @@ class LinearPrograms:
 
 
 def cone_edges(axes: np.ndarray, friction: float, faces: int) -> np.ndarray:
-    """Return the edges (3, faces) of a cone about the third of axes (3, 3), each with a normal force of 1."""
+    """Return the edges (3, faces) of a friction cone about the third of axes (3, 3), each with a normal force of 1."""
     angle = 2 * np.pi * np.arange(faces) / faces
     return axes[:, 2:] + friction * (np.outer(axes[:, 0], np.cos(angle)) + np.outer(axes[:, 1], np.sin(angle)))
 
 
 def edge_wrenches(edges: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Return the wrenches (6, P F) about the origin of forces along cone edges (3, F) at points (P, 3)."""
+    """Return the wrenches (6, P F) about the origin of unit normal forces along edges (3, F) at points (P, 3)."""
     force, arm = np.tile(edges, len(points)), np.repeat(points.T, edges.shape[1], axis=1)
     return np.concatenate([force, cross(arm, force)])
 
 
 def missing_wrench(edges: np.ndarray, points: np.ndarray, w: np.ndarray) -> float:
-    """Return the distance of a wrench (6,) about the origin from the wrenches of forces in a cone at points (P, 3)."""
+    """Return the distance of a wrench (6,) about the origin from those that forces in a cone at points (P, 3) make."""
     return float(nnls(edge_wrenches(edges, points), w)[1])
 
 
 CONE_EDGES = 16
-"""Edges of the pyramid inscribed in a friction cone; it contains the pyramid with 8 edges of the planner."""
+"""Number of edges of the pyramid inscribed in a friction cone; it contains the planner's pyramid with 8 edges."""
 
 SEGMENT_SAMPLES = 10
-"""Equal parts of a segment; balance is checked at their ends."""
+"""Number of equal parts of a segment; the balance is checked at their ends."""
 
 MAX_CUT_ROUNDS, CUT_SHARE = 20, 0.98
-"""Maximum rounds of half-spaces for the bound of a norm, and their distance as a share of it; a few rounds suffice."""
+"""Maximum rounds of cutting planes (a few suffice); distance of a plane from the origin / bound of the norm."""
 
 MISSING_COST = 1e3
-"""Cost of a missing wrench (per weight) relative to that of a torque share."""
+"""Cost of a missing wrench (in weights of the robot) relative to that of the share of the torque limits."""
 
 
 class HoldingForces(NamedTuple):
@@ -143,7 +142,7 @@ class Balance:
         self.programs = LinearPrograms()
 
     def along(self, track: TransitionTrack) -> tuple[np.ndarray, list[HoldingForces]]:
-        """Return times along a segment, and the balance there by its contacts at their places."""
+        """Return times along a segment, and the balance at these times by contacts at their planned poses."""
         t = np.linspace(track.curve.times[0], track.duration, SEGMENT_SAMPLES + 1)
         names = [contact.patch for contact in track.closed]
         q = track.curve.sample(t)
@@ -151,8 +150,8 @@ class Balance:
         poses = {}
         for contact in track.closed:
             R, p = contact.turned(motion.R[contact.patch]), motion.p[contact.patch]
-            axes, _ = track.place(contact, t)
-            error = track.error(contact, t, R, p)[:, :3]
+            axes, _ = track.contact_pose(contact, t)
+            error = track.contact_error(contact, t, R, p)[:, :3]
             poses[contact.patch] = R, p - np.einsum("kij,kj->ki", axes, error)
         return t, self.at(q, [track.closed_at(x) for x in t], poses, motion.force)
 
@@ -167,7 +166,7 @@ class Balance:
 
         Parameters
         ----------
-        q, gravity : (m, 7+n), (m, 6+n) configurations, and the generalised forces to be balanced.
+        q, gravity : (m, 7+n), (m, 6+n) configurations, and generalised forces to be balanced (static: gravity).
         contacts : closed contacts of each configuration.
         poses : {patch: R (m, 3, 3), p (m, 3)} of each contact.
         """
@@ -179,7 +178,7 @@ class Balance:
         found: list[HoldingForces] = []
         cuts: dict[tuple[str, bool], list[np.ndarray]] = {}
         for k, force in enumerate(gravity):
-            program = _Program(force, self.limit, self.weight, cuts)
+            program = _BalanceProgram(force, self.limit, self.weight, cuts)
             for contact in contacts[k]:
                 R, p = poses[contact.patch]
                 program.add(contact, R[k], p[k], maps[columns[self.links[contact.patch]], k].T)
@@ -187,11 +186,11 @@ class Balance:
         return found
 
 
-class _Program:
-    """The linear program of one posture; forces in weights.
+class _BalanceProgram:
+    """The linear program of one posture; forces are in multiples of the robot's weight.
 
-    ``cuts`` are the unit normals, in patch axes, of the half-spaces that bound forces and moments of grips. They are
-    reused for the next posture.
+    ``cuts`` are the unit normals (patch axes) of the half-spaces that bound forces and moments of grips, by patch and
+    whether it is the moment. The next posture starts with them.
     """
 
     def __init__(
@@ -203,21 +202,26 @@ class _Program:
         self.limit = limit[self.limited] / weight
         self.columns: list[np.ndarray] = []
         self.free: list[bool] = []
-        self.bounded: list[tuple[np.ndarray, float]] = []
-        self.norms: list[tuple[tuple[str, bool], np.ndarray, int, float]] = []
+        self.normal_force_bounds: list[tuple[np.ndarray, float]] = []
+        self.norm_bounds: list[tuple[tuple[str, bool], np.ndarray, int, float]] = []
         self.carried: dict[str, tuple[Contact, list[tuple[int, np.ndarray]]]] = {}
         self.count = 0
 
     def add(self, contact: Contact, R: np.ndarray, p: np.ndarray, J: np.ndarray) -> None:
-        """Add a contact whose patch has the pose (R, p); J (6+n, 6) maps a wrench about the world's origin."""
+        """Add a contact whose patch has the pose (R, p).
+
+        Parameters
+        ----------
+        J : (6+n, 6) map from a wrench about the world's origin to generalised forces.
+        """
         if contact.kind == "grasp":
             S = contact.selection
             wrench = np.concatenate([S[:, :3] @ R.T, S[:, 3:] @ R.T], axis=1).T
             columns = slice(self.count, self.count + wrench.shape[1])
             for is_moment, bound in ((False, contact.max_force), (True, contact.max_moment)):
                 if np.isfinite(bound):
-                    part = S.T[3:] if is_moment else S.T[:3]
-                    self.norms.append(((contact.patch, is_moment), part, columns.start, bound / self.weight))
+                    selection = S.T[3:] if is_moment else S.T[:3]
+                    self.norm_bounds.append(((contact.patch, is_moment), selection, columns.start, bound / self.weight))
         else:
             axes = contact.axes_at(R)
             wrench = edge_wrenches(cone_edges(axes, contact.friction, CONE_EDGES), contact.points @ R.T)
@@ -225,7 +229,7 @@ class _Program:
             if np.isfinite(contact.max_force):
                 row = np.zeros(columns.stop)
                 row[columns] = 1.0
-                self.bounded.append((row, contact.max_force / self.weight))
+                self.normal_force_bounds.append((row, contact.max_force / self.weight))
         about_origin = wrench.copy()
         about_origin[3:] += cross(p[:, None], wrench[:3])
         self._append(J @ about_origin, contact.kind == "grasp")
@@ -239,7 +243,10 @@ class _Program:
         self.count += columns.shape[1]
 
     def _objects(self) -> tuple[np.ndarray, np.ndarray]:
-        """Add the support forces of objects; return the balance equations of objects about the world's origin."""
+        """Add the support forces of objects; return the balance equations of the objects about the world's origin.
+
+        They are (6 objects, variables) rows and the wrenches that these must equal.
+        """
         blocks, totals = [], []
         for contact, loads in self.carried.values():
             carrier = contact.carrier
@@ -260,12 +267,12 @@ class _Program:
 
     def solve(self, names: Sequence[str], programs: LinearPrograms) -> HoldingForces:
         """Return the balance of the posture."""
-        object_rows, sums = self._objects()
+        object_rows, object_wrenches = self._objects()
         J = np.concatenate([np.zeros((len(self.gravity), 0)), *self.columns], axis=1)
-        x = self._minimum(programs, J, object_rows, sums, elastic=False)
+        x = self._minimise(programs, J, object_rows, object_wrenches, elastic=False)
         missing = 0.0
         if x is None:
-            x = self._minimum(programs, J, object_rows, sums, elastic=True)
+            x = self._minimise(programs, J, object_rows, object_wrenches, elastic=True)
             if x is None:
                 return HoldingForces(np.inf, "", np.inf)
             missing = float(np.abs(x[self.count + 1 :]).max()) * self.weight
@@ -276,21 +283,29 @@ class _Program:
         i = int(np.argmax(shares))
         return HoldingForces(float(shares[i]), names[self.limited[i]], missing)
 
-    def _minimum(
-        self, programs: LinearPrograms, J: np.ndarray, object_rows: np.ndarray, sums: np.ndarray, elastic: bool
+    def _minimise(
+        self,
+        programs: LinearPrograms,
+        J: np.ndarray,
+        object_rows: np.ndarray,
+        object_wrenches: np.ndarray,
+        elastic: bool,
     ) -> np.ndarray | None:
-        """Return forces, torque share, and with ``elastic`` the missing wrenches; None if infeasible."""
+        """Return contact forces, torque share and, with ``elastic``, missing wrenches; None if infeasible.
+
+        ``elastic`` allows a part of the balance to be missing, at a cost.
+        """
         n, rows = self.count, len(self.limited)
-        equalities = np.zeros((6 + len(sums), n + 1))
+        equalities = np.zeros((6 + len(object_wrenches), n + 1))
         equalities[:6, :n], equalities[6:, :n] = J[:6], object_rows
         torque = np.zeros((2 * rows, n + 1))
         torque[:rows, :n], torque[rows:, :n] = J[6:][self.limited], -J[6:][self.limited]
         torque[:, n] = -np.tile(self.limit, 2)
         gravity_torque = np.concatenate([self.gravity[6:][self.limited], -self.gravity[6:][self.limited]])
-        upper, bound = [torque], [gravity_torque]
-        for row, limit in self.bounded:
-            upper.append(np.concatenate([row, np.zeros(n + 1 - len(row))])[None])
-            bound.append(np.array([limit]))
+        A_parts, b_parts = [torque], [gravity_torque]
+        for row, limit in self.normal_force_bounds:
+            A_parts.append(np.concatenate([row, np.zeros(n + 1 - len(row))])[None])
+            b_parts.append(np.array([limit]))
         cost = np.zeros(n + 1)
         cost[n] = 1.0
         free = np.append(self.free, False)
@@ -298,26 +313,26 @@ class _Program:
             equalities = np.concatenate([equalities, np.eye(len(equalities)), -np.eye(len(equalities))], axis=1)
             cost = np.concatenate([cost, np.full(2 * len(equalities), MISSING_COST)])
             free = np.append(free, np.full(2 * len(equalities), False))
-        balance = np.concatenate([self.gravity[:6], sums])
-        for key, part, start, limit in self.norms:
+        balance = np.concatenate([self.gravity[:6], object_wrenches])
+        for key, selection, start, limit in self.norm_bounds:
             for u in self.cuts.setdefault(key, []):
-                upper.append(_row(u @ part, start, n + 1))
-                bound.append(np.array([CUT_SHARE * limit]))
+                A_parts.append(_row(u @ selection, start, n + 1))
+                b_parts.append(np.array([CUT_SHARE * limit]))
         for _ in range(MAX_CUT_ROUNDS):
-            A = np.concatenate(upper)
+            A = np.concatenate(A_parts)
             A = np.concatenate([A, np.zeros((len(A), len(cost) - A.shape[1]))], axis=1)
-            x = programs.solve(cost, equalities, balance, A, np.concatenate(bound), free)
+            x = programs.solve(cost, equalities, balance, A, np.concatenate(b_parts), free)
             if x is None:
                 return None
             within_bounds = True
-            for key, part, start, limit in self.norms:
-                value = part @ x[start : start + part.shape[1]]
+            for key, selection, start, limit in self.norm_bounds:
+                value = selection @ x[start : start + selection.shape[1]]
                 size = float(np.linalg.norm(value))
                 if size > limit:
                     within_bounds = False
                     self.cuts[key].append(value / size)
-                    upper.append(_row(value / size @ part, start, n + 1))
-                    bound.append(np.array([CUT_SHARE * limit]))
+                    A_parts.append(_row(value / size @ selection, start, n + 1))
+                    b_parts.append(np.array([CUT_SHARE * limit]))
             if within_bounds:
                 return x
         return None

@@ -1,16 +1,18 @@
 """Transition checks of a plan: contacts, paths, joints, balance, dynamics and clearance along its motions.
 
-Closed contacts must keep their places and balance the robot statically within torque limits, or dynamically if it
-passes its stances in motion. Joints must keep their limits and speeds, swing patches must follow their paths from
-support to support, bodies must keep clear of each other. A motion with a time parameterization must keep contact forces
-feasible and the margins of its pace.
+Closed contacts must stay in place and balance the robot within torque limits: statically, or dynamically if it passes
+its stances in motion. Joints must keep their position and velocity limits, swing patches must follow their paths from
+support to support, and bodies must keep clear of each other. In a motion with a time parameterization, contact forces
+must be feasible and the margins of the pace must be kept.
 
-The path of a patch is recomputed from its swing parameters. A patch with a separate path lifts off along a normal,
-moves over, and approaches along the other normal, in three overlapping minimum-jerk pieces::
+The path of a patch is recomputed from its swing parameters. A patch with a path of its own lifts off along the normal
+of its support, is transferred, and approaches along the normal of the next support, in three overlapping minimum-jerk
+pieces with the profiles s1, s2, s3::
 
     p(t) = pA + l s1(t) + (pB + a - pA - l) s2(t) - a s3(t)
 
-with lift l and approach a; these take at least ``swing_blend`` of the swing duration. Other patches follow the knots.
+with positions pA and pB in contact, lift l and approach a. Lift and approach take at least ``swing_blend`` of the
+duration of the transfer. The paths of other patches follow from the knots.
 """
 
 from collections.abc import Iterator
@@ -36,7 +38,7 @@ from mcplan.certificate.tolerances import (
 from mcplan.certificate.transition_balance import Balance
 from mcplan.certificate.transition_clearance import transition_clearance
 from mcplan.certificate.transition_dynamics import dynamics, speed_violations, timed_states
-from mcplan.certificate.transition_track import TransitionTrack, left_contact, tracks_of
+from mcplan.certificate.transition_track import TransitionTrack, previous_contact, tracks_of
 from mcplan.planning.plan import Plan
 from mcplan.planning.transition.transition import SwingSpec
 from mcplan.record.records import RobotRecord, recorded_units, unit_of_all
@@ -44,7 +46,7 @@ from mcplan.scene.contact import Contact
 from mcplan.settings.control import LIMB_ANGULAR_SPEED_RAD_S, ControlSettings
 
 PIECE_OVERLAP, MIN_PIECE_S = 0.4, 0.3
-"""Overlap of lift and approach with the transfer, as a share of their duration; minimum duration of a piece (s)."""
+"""Overlap of lift and approach with the transfer, as a share of their duration; s: minimum duration of a piece."""
 
 
 def expected_path(
@@ -62,7 +64,7 @@ def expected_path(
 
 
 def _piece_duration(settings: ControlSettings, distance: float, angle: float = 0.0) -> float:
-    """Return the duration (s) of a minimum-jerk piece, whose largest slope is 15/8."""
+    """Return the duration (s) of a minimum-jerk piece; its maximum speed is 15/8 of its mean speed."""
     if distance <= 0.0 and angle <= 0.0:
         return 0.0
     return max(MIN_PIECE_S, 1.875 * distance / settings.timing.limb_speed, 1.875 * angle / LIMB_ANGULAR_SPEED_RAD_S)
@@ -71,6 +73,14 @@ def _piece_duration(settings: ControlSettings, distance: float, angle: float = 0
 def _swing_path(
     p: np.ndarray, course: SwingSpec, angle: float, settings: ControlSettings, duration: float, t: np.ndarray
 ) -> np.ndarray:
+    """Return the positions (m, 3) at times (m,) of a patch with a path of its own.
+
+    Parameters
+    ----------
+    p : (2, 3) positions at the start and at the end, m.
+    angle : rotation of the patch between them, rad.
+    duration : duration of the segment, s; the pieces are stretched to fill it.
+    """
     offsets = np.array([course.lift, p[1] + course.approach - p[0] - course.lift, -course.approach])
     durations = np.array(
         [_piece_duration(settings, float(np.linalg.norm(d)), angle * (i == 1)) for i, d in enumerate(offsets)]
@@ -90,21 +100,23 @@ def _swing_path(
 
 
 VELOCITY_SAMPLES = 4
-"""Velocity checks per interval between two nodes of a time parameterization."""
+"""Number of velocity checks per interval between two nodes of a time parameterization."""
 
 SAMPLES_PER_PIECE = 2
-"""Checks of contacts and paths per spline piece."""
+"""Number of checks of contacts and swing paths per spline piece."""
 
 
 def transition_checks(plan: Plan, record: RobotRecord) -> Iterator[Check]:
     """Yield the checks of a plan's transitions; none for a single stance."""
     if len(plan.stances) < 2:
         return
-    tracks, wrong = tracks_of(plan)
-    count = float(len(wrong))
-    yield Check("transition: stances", count, "contradictions", "<= 0", not wrong, "", "; ".join(wrong))
+    tracks, contradictions = tracks_of(plan)
+    count = float(len(contradictions))
+    yield Check(
+        "transition: stances", count, "contradictions", "<= 0", not contradictions, "", "; ".join(contradictions)
+    )
     mechanism = Mechanism(record)
-    lines = _Lines(plan, record, mechanism)
+    lines = _TransitionLines(plan, record, mechanism)
     for track in tracks:
         lines.update(track)
     yield from (line.check() for line in lines.all)
@@ -118,8 +130,8 @@ def _line(name: str, unit: str, bound: float, at_least: bool = False) -> WorstCa
     return WorstCase(f"transition: {name}", unit, bound, at_least)
 
 
-class _Lines:
-    """Checks that are updated segment by segment."""
+class _TransitionLines:
+    """Worst cases of all checks of transitions, updated segment by segment."""
 
     def __init__(self, plan: Plan, record: RobotRecord, mechanism: Mechanism):
         self.plan, self.record, self.mechanism = plan, record, mechanism
@@ -153,14 +165,14 @@ class _Lines:
 
     def update(self, track: TransitionTrack) -> None:
         """Update all checks with a segment."""
-        t = _times(track)
+        t = _sample_times(track)
         motion = self.mechanism.motion(track.curve.sample(t), patches=self.patches)
         self._ends(track, motion)
         self._contacts(track, t, motion)
-        self._courses(track, t, motion)
-        self._joints(track)
-        for at, forces in () if track.segment.passes else zip(*self.balance.along(track), strict=True):
-            where, patches = track.when(at), ", ".join(contact.patch for contact in track.closed) or "no contact"
+        self._swing_paths(track, t, motion)
+        self._joint_limits(track)
+        for time, forces in () if track.segment.passes else zip(*self.balance.along(track), strict=True):
+            where, patches = track.label(time), ", ".join(contact.patch for contact in track.closed) or "no contact"
             self.balance_line.update(
                 forces.missing, where, f"{patches} cannot hold the robot: {forces.missing:.4g} N (N m) are missing"
             )
@@ -172,56 +184,61 @@ class _Lines:
     def _timed_motion(self, track: TransitionTrack) -> None:
         patches = ", ".join(contact.patch for contact in track.closed) or "no contact"
         for sample in dynamics(track, self.balance, self.settings):
-            where = track.moment(sample.t)
+            where = track.timed_label(sample.t)
             text = f"{patches} cannot give the motion: {sample.missing:.4g} N (N m) are missing"
             self.dynamic.update(sample.missing, where, text)
             text = f"{sample.joint} needs {sample.share:.3f} of the torque that may be used"
             self.effort.update(sample.share, f"{sample.joint}, {where}", text)
         for t, ratio, quantity in speed_violations(track, self.mechanism, self.settings):
-            self.pace.update(ratio, track.moment(t), f"the {quantity} is {ratio:.3f} of the limit of the pace")
+            self.pace.update(ratio, track.timed_label(t), f"the {quantity} is {ratio:.3f} of the limit of the pace")
 
     def _ends(self, track: TransitionTrack, motion: MechanismMotion) -> None:
         stances, knots = self.plan.stances, track.segment.q
         before, stance = stances[track.stance - 1], stances[track.stance]
         if track.part == 0:
-            earlier = before.transition
-            begin = before.q if earlier is None else earlier.segments[-1].q[-1]
+            previous = before.transition
+            begin = before.q if previous is None else previous.segments[-1].q[-1]
             gap = configuration_distance(begin, knots[0])
-            self.ends.update(gap, track.when(0.0), f"begins {gap:.4g} away from the end of the motion before")
+            self.ends.update(gap, track.label(0.0), f"begins {gap:.4g} away from the end of the motion before")
         gap = configuration_distance(stance.q, knots[0] if track.part else knots[-1])
-        where = track.when(0.0 if track.part else track.duration)
+        where = track.label(0.0 if track.part else track.duration)
         self.ends.update(gap, where, f"is {gap:.4g} away from the posture of its stance")
-        off = np.linalg.norm(self.mechanism.motion(knots).com - track.segment.com, axis=1)
-        worst = int(np.argmax(off))
-        where = track.when(track.segment.times[worst])
-        self.com.update(float(off[worst]), where, f"the recorded centre of mass is off by {off[worst]:.4g} m")
+        deviation = np.linalg.norm(self.mechanism.motion(knots).com - track.segment.com, axis=1)
+        worst = int(np.argmax(deviation))
+        where = track.label(track.segment.times[worst])
+        self.com.update(
+            float(deviation[worst]), where, f"the recorded centre of mass is off by {deviation[worst]:.4g} m"
+        )
         for course in track.segment.courses:
-            old = left_contact(stances, track.stance, track.part, course)
+            old = previous_contact(stances, track.stance, track.part, course)
             for contact, k, t in ((old, 0, 0.0), (course.target, -1, track.duration)):
                 if contact is not None:
-                    error = _error(contact, motion, course.patch, k)
+                    error = _contact_error(contact, motion, course.patch, k)
                     verb = "begins" if k == 0 else "ends"
-                    where = f"{course.patch}, {track.when(t)}"
+                    where = f"{course.patch}, {track.label(t)}"
                     self.ends.update(error, where, f"{verb} {error:.4g} away from its place on {contact.support}")
 
     def _contacts(self, track: TransitionTrack, t: np.ndarray, motion: MechanismMotion) -> None:
         for contact in track.closed:
             patch = contact.patch
-            error = track.error(contact, t, motion.R[patch], motion.p[patch])
+            error = track.contact_error(contact, t, motion.R[patch], motion.p[patch])
             distance = np.linalg.norm(error[:, :3], axis=1)
-            turn = np.rad2deg(np.linalg.norm(error[:, 3:], axis=1))
-            for line, values, unit in ((self.place, distance, "m away from"), (self.angle, turn, "deg turned out of")):
+            rotation = np.rad2deg(np.linalg.norm(error[:, 3:], axis=1))
+            for line, values, unit in (
+                (self.place, distance, "m away from"),
+                (self.angle, rotation, "deg turned out of"),
+            ):
                 k = int(np.argmax(values))
-                line.update(float(values[k]), f"{patch}, {track.when(t[k])}", f"is {values[k]:.4g} {unit} its place")
+                line.update(float(values[k]), f"{patch}, {track.label(t[k])}", f"is {values[k]:.4g} {unit} its place")
 
-    def _courses(self, track: TransitionTrack, t: np.ndarray, motion: MechanismMotion) -> None:
+    def _swing_paths(self, track: TransitionTrack, t: np.ndarray, motion: MechanismMotion) -> None:
         for course in track.segment.courses:
             expected = expected_path(track, course, self.settings, self.mechanism, t)
-            off = np.linalg.norm(motion.p[course.patch] - expected, axis=1)
-            k = int(np.argmax(off))
-            where = f"{course.patch}, {track.when(t[k])}"
-            self.path.update(float(off[k]), where, f"its knots are {off[k]:.4g} m off its swing path")
-            old = left_contact(self.plan.stances, track.stance, track.part, course)
+            deviation = np.linalg.norm(motion.p[course.patch] - expected, axis=1)
+            k = int(np.argmax(deviation))
+            where = f"{course.patch}, {track.label(t[k])}"
+            self.path.update(float(deviation[k]), where, f"its knots are {deviation[k]:.4g} m off its swing path")
+            old = previous_contact(self.plan.stances, track.stance, track.part, course)
             if old is None:
                 continue
             corners = np.einsum("kij,cj->kci", motion.R[course.patch], self.points[course.patch])
@@ -229,25 +246,25 @@ class _Lines:
             k = int(np.argmax(heights))
             if course.target is not None or track.part:
                 text = f"lifts no more than {heights[k]:.4g} m off {old.support}"
-                self.lift.update(float(heights[k]), f"{course.patch}, {track.when(t[k])}", text)
+                self.lift.update(float(heights[k]), f"{course.patch}, {track.label(t[k])}", text)
 
-    def _joints(self, track: TransitionTrack) -> None:
+    def _joint_limits(self, track: TransitionTrack) -> None:
         names, curve = self.record.coordinates, track.curve
         if not names:
             return
-        lower, upper = curve.range
+        lower, upper = curve.joint_range
         excess = np.maximum(self.record.limit("lower") - lower, upper - self.record.limit("upper"))
         piece, i = np.unravel_index(np.argmax(excess), excess.shape)
-        value, where = float(excess[piece, i]), f"{names[i]}, {track.when(curve.times[piece])}"
+        value, where = float(excess[piece, i]), f"{names[i]}, {track.label(curve.times[piece])}"
         self.position.update(value, where, f"is {value:.4g} {self.units[i]} beyond its limit")
         limit = self.record.limit("velocity")
-        speed, when = curve.speed[:, 6:], [track.when(t) for t in curve.times]
+        speed, when = curve.max_speed[:, 6:], [track.label(t) for t in curve.times]
         if track.segment.law is not None:
             times = track.segment.law.times
             t = np.interp(
                 np.arange(VELOCITY_SAMPLES * (len(times) - 1) + 1) / VELOCITY_SAMPLES, np.arange(len(times)), times
             )
-            speed, when = np.abs(timed_states(track, t).v[:, 6:]), [track.moment(at) for at in t]
+            speed, when = np.abs(timed_states(track, t).v[:, 6:]), [track.timed_label(time) for time in t]
         rates = speed / np.maximum(limit, np.finfo(float).tiny)
         piece, i = np.unravel_index(np.argmax(rates), rates.shape)
         value, where = float(rates[piece, i]), f"{names[i]}, {when[piece]}"
@@ -258,22 +275,22 @@ class _Lines:
 
 
 def configuration_distance(q0: np.ndarray, q1: np.ndarray) -> float:
-    """Return the largest distance between two configurations (7+n,): base position, its rotation, joints (m, rad)."""
+    """Return the largest difference of two configurations (7+n,): base position, base rotation, joints (m, rad)."""
     R = rotation_of(np.array([q0[3:7], q1[3:7]]).T).transpose(2, 0, 1)
-    turn = float(np.linalg.norm(rotation_vector((R[1] @ R[0].T)[None])))
-    flat = np.abs(np.delete(np.asarray(q1) - q0, slice(3, 7)))
-    return max(turn, float(np.linalg.norm((q1 - q0)[:3])), float(flat.max()))
+    rotation = float(np.linalg.norm(rotation_vector((R[1] @ R[0].T)[None])))
+    differences = np.abs(np.delete(np.asarray(q1) - q0, slice(3, 7)))
+    return max(rotation, float(np.linalg.norm((q1 - q0)[:3])), float(differences.max()))
 
 
-def _error(contact: Contact, motion: MechanismMotion, patch: str, k: int) -> float:
-    """Return the distance of a patch from a contact at sample k, along its constrained directions (m, rad)."""
+def _contact_error(contact: Contact, motion: MechanismMotion, patch: str, k: int) -> float:
+    """Return the distance of a patch from a contact at sample k, in its constrained directions (m, rad)."""
     R, p = motion.R[patch][k], motion.p[patch][k]
     local = (p - contact.p) @ contact.R
     return float(np.linalg.norm(contact_deviation(contact, (contact.R.T @ R)[None], local[None])))
 
 
-def _times(track: TransitionTrack) -> np.ndarray:
-    """Return the times of the knots, and times between them."""
+def _sample_times(track: TransitionTrack) -> np.ndarray:
+    """Return the times of the knots, and ``SAMPLES_PER_PIECE - 1`` times between any two."""
     times = track.curve.times
     share = np.arange(SAMPLES_PER_PIECE) / SAMPLES_PER_PIECE
     return np.append((times[:-1, None] + np.outer(np.diff(times), share)).ravel(), times[-1])

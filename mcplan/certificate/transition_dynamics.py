@@ -1,10 +1,11 @@
 """Dynamic balance, joint torques and speeds along a motion with a time parameterization, by independent dynamics.
 
-SciPy's polynomials interpolate the time parameterization and the curve. The forces of the motion follow from Newton and
-Euler for each link (`mcplan.certificate.independent`); a linear program of HiGHS checks whether contacts can provide
-them (`mcplan.certificate.transition_balance`). Nothing is shared with the code of the retiming.
+SciPy's polynomials interpolate the time parameterization and the curve. The forces of the motion follow from the
+equations of Newton and Euler of each link (`mcplan.certificate.independent`); a linear program, solved by HiGHS, checks
+whether contacts can provide them (`mcplan.certificate.transition_balance`). No code is shared with the retiming.
 
-The margins of the pace hold at the nodes. Midway between two nodes a share `MIDPOINT_RESERVE` of them may be used.
+The margins of the pace must be kept at the nodes. At the midpoints between nodes, a share `MIDPOINT_RESERVE` of these
+margins may be used.
 """
 
 from collections.abc import Iterator
@@ -22,16 +23,16 @@ from mcplan.settings.control import ControlSettings
 from mcplan.settings.pace import Pace
 
 NODE_STRIDE = 3
-"""Of this many nodes, one is checked, and the midpoint after it."""
+"""Every third node is checked, and the midpoint after it."""
 
 MIDPOINT_RESERVE = 0.5
-"""Share of the margins that may be used between nodes."""
+"""Share of the margins that may be used at midpoints between nodes."""
 
 TOUCHDOWN_HEIGHT = 0.01
-"""m: distance to its support below which the touchdown speed limit of a patch applies."""
+"""m: the limit of the touchdown speed applies to a patch that is less than this above its support."""
 
 SPEED_SAMPLES = 4
-"""Speed checks per interval between two nodes."""
+"""Number of speed checks per interval between two nodes."""
 
 
 class DynamicsSample(NamedTuple):
@@ -39,9 +40,9 @@ class DynamicsSample(NamedTuple):
 
     Attributes
     ----------
-    t : since the segment began (s).
-    missing : part of the required wrench that contacts cannot provide (N, N m).
-    share, joint : largest torque, relative to the usable share of its limit, and its joint.
+    t : time since the start of the segment (s).
+    missing : largest component of the required wrench that contacts cannot provide (N, N m).
+    share, joint : largest torque relative to the usable part of its limit, and its joint.
     """
 
     t: float
@@ -51,7 +52,7 @@ class DynamicsSample(NamedTuple):
 
 
 class TimedStates(NamedTuple):
-    """The states of a segment at some times: postures (m, 7+n), their velocities and accelerations (m, 6+n)."""
+    """States of a segment at m times: postures (m, 7+n), and their velocities and accelerations (m, 6+n)."""
 
     q: np.ndarray
     v: np.ndarray
@@ -69,24 +70,24 @@ def timed_states(track: TransitionTrack, t: np.ndarray) -> TimedStates:
 
 
 def dynamics(track: TransitionTrack, balance: Balance, settings: ControlSettings) -> Iterator[DynamicsSample]:
-    """Yield the balance and torques of a timed segment, with the margins of its time parameterization."""
+    """Yield the balance and torques of a segment with a time parameterization, within the margins of its pace."""
     timing, pace = track.segment.law, settings.pace
     assert timing is not None
     assert pace is not None
     nodes = np.unique([*range(0, len(timing.times), NODE_STRIDE), len(timing.times) - 1])
     midpoints = 0.5 * (timing.times[nodes[:-1]] + timing.times[nodes[:-1] + 1])
-    for t, reserve in ((timing.times[nodes], timing.kept), (midpoints, timing.kept - MIDPOINT_RESERVE)):
+    for t, reserved in ((timing.times[nodes], timing.kept), (midpoints, timing.kept - MIDPOINT_RESERVE)):
         state = timed_states(track, t)
         names = [contact.patch for contact in track.closed]
         motion = balance.mechanism.motion(state.q, state.v, state.vd, patches=names)
-        contacts = [_derated(contact, pace, settings, reserve) for contact in track.closed]
+        contacts = [_contact_with_margin(contact, pace, settings, reserved) for contact in track.closed]
         poses = {}
         for contact in track.closed:
             R, p = contact.turned(motion.R[contact.patch]), motion.p[contact.patch]
             poses[contact.patch] = R, np.broadcast_to(contact.p, p.shape)
             if contact.selection[:, :3].any() and len(contact.selection) < 6:
                 poses[contact.patch] = R, p
-        share = min(_usable_share(pace.torque, 1.0, reserve), 1.0)
+        share = min(_usable_share(pace.torque, 1.0, reserved), 1.0)
         for time, forces in zip(t, balance.at(state.q, [contacts] * len(t), poses, motion.force), strict=True):
             yield DynamicsSample(float(time), forces.missing, forces.share / share, forces.joint)
 
@@ -94,7 +95,7 @@ def dynamics(track: TransitionTrack, balance: Balance, settings: ControlSettings
 def speed_violations(
     track: TransitionTrack, mechanism: Mechanism, settings: ControlSettings
 ) -> Iterator[tuple[float, float, str]]:
-    """Yield (time, value / limit of the pace, quantity) for velocities, accelerations, and touchdown speeds."""
+    """Yield (time, value / limit of the pace, quantity): the largest velocity, acceleration, and touchdown speeds."""
     timing, pace = track.segment.law, settings.pace
     assert timing is not None
     assert pace is not None
@@ -129,21 +130,24 @@ def speed_violations(
         yield float(t[worst]), ratio, f"speed of {course.patch}, coming down,"
 
 
-def _usable_share(paced: float, allowed: float, reserve: float) -> float:
-    """Return the usable share of a limit if a share ``reserve`` of the margin from ``paced`` to ``allowed`` is kept."""
-    paced = min(paced, allowed)
-    return paced + (1.0 - reserve) * (allowed - paced)
+def _usable_share(with_margin: float, without_margin: float, reserved: float) -> float:
+    """Return the usable share of a limit, between the shares ``with_margin`` and ``without_margin``.
+
+    ``reserved`` is the part of the margin between both that must be kept.
+    """
+    with_margin = min(with_margin, without_margin)
+    return with_margin + (1.0 - reserved) * (without_margin - with_margin)
 
 
-def _derated(contact: Contact, pace: Pace, settings: ControlSettings, reserve: float) -> Contact:
-    """Return a contact with the usable friction, force limits and points."""
-    friction = min(_usable_share(pace.friction, settings.contact.friction_fraction, reserve), 1.0)
-    force = min(_usable_share(pace.force, settings.contact.force_fraction, reserve), 1.0)
+def _contact_with_margin(contact: Contact, pace: Pace, settings: ControlSettings, reserved: float) -> Contact:
+    """Return a contact with usable friction, force limits and points; a part ``reserved`` of the margins is kept."""
+    friction = min(_usable_share(pace.friction, settings.contact.friction_fraction, reserved), 1.0)
+    force = min(_usable_share(pace.force, settings.contact.force_fraction, reserved), 1.0)
     edge_margin = max(pace.pressure, settings.contact.pressure_margin)
-    edge_margin = max(edge_margin + (1.0 - reserve) * (settings.contact.pressure_margin - edge_margin), 0.0)
+    edge_margin = max(edge_margin + (1.0 - reserved) * (settings.contact.pressure_margin - edge_margin), 0.0)
     centre = 0.5 * (contact.points.min(axis=0) + contact.points.max(axis=0))
-    half = 0.5 * np.ptp(contact.points, axis=0)
-    scale = 1.0 - np.minimum(edge_margin / np.where(half > 0.0, half, np.inf), 1 / 3)
+    half_size = 0.5 * np.ptp(contact.points, axis=0)
+    scale = 1.0 - np.minimum(edge_margin / np.where(half_size > 0.0, half_size, np.inf), 1 / 3)
     return replace(
         contact,
         friction=friction * contact.friction,

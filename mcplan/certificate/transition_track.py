@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from mcplan.certificate.curve import SegmentCurve, minimum_jerk
-from mcplan.certificate.goal_checks import beyond
+from mcplan.certificate.goal_checks import distance_beyond
 from mcplan.certificate.independent import contact_deviation, quaternion_step, rotation_of, rotation_vector
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.transition.transition import Segment, SwingSpec
@@ -16,16 +16,16 @@ from mcplan.scene.contact import Carrier, Contact
 from mcplan.scene.environment import Environment
 
 POSE_EPS = 1e-6
-"""m, rad: poses in a plan file that differ by less are the same, because the file has rounded numbers."""
+"""m, rad: poses in a plan file that differ by less count as equal, because numbers in the file are rounded."""
 
 SUPPORT_TOLERANCE, CORNER_SPACING = 2e-3, 5e-3
-"""m: tolerance of a corner above or beside a surface that supports it; spacing of the tested corners along a shift."""
+"""m: tolerance of corners above or beside the surface that supports them; spacing of tested positions on a slide."""
 
 MIN_NODES = 8
-"""Minimum number of nodes of a time parameterization: with fewer the checks are too far apart."""
+"""Minimum number of nodes of a time parameterization; with fewer, checks would be too far from each other."""
 
 MIN_KNOTS = 6
-"""Minimum number of knots, that of a spline of degree five."""
+"""Minimum number of knots of a spline of degree five."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +35,12 @@ class TransitionTrack:
     Attributes
     ----------
     stance, part : index of the stance at the end of the transition, and index of the segment in it.
-    title : of that stance: its change of contacts.
-    segment, curve : the segment in the plan, and the curve of the whole body.
-    closed : contacts that stay closed, at their poses at its beginning.
-    near : contacts of the stances before and after it: their links may touch their supports.
-    objects, moved : {name: (7,)} poses of all objects at its beginning and at its end.
-    environment : around it.
+    title : title of that stance: its change of contacts.
+    segment, curve : the segment in the plan, and the curve of the whole body through its knots.
+    closed : contacts that stay closed, at their poses at the start of the segment.
+    allowed_contacts : contacts of the stances before and after the segment; their links may touch their supports.
+    start_poses, end_poses : {name: (7,)} poses of all objects at the start and at the end of the segment.
+    environment : environment of the scenario.
     """
 
     stance: int
@@ -49,9 +49,9 @@ class TransitionTrack:
     segment: Segment
     curve: SegmentCurve
     closed: tuple[Contact, ...]
-    near: tuple[Contact, ...]
-    objects: dict[str, np.ndarray]
-    moved: dict[str, np.ndarray]
+    allowed_contacts: tuple[Contact, ...]
+    start_poses: dict[str, np.ndarray]
+    end_poses: dict[str, np.ndarray]
     environment: Environment
 
     @property
@@ -59,29 +59,29 @@ class TransitionTrack:
         """Duration of the path, before time parameterization (s)."""
         return float(self.curve.times[-1])
 
-    def when(self, t: float) -> str:
-        """Return a time on the path as text."""
+    def label(self, t: float) -> str:
+        """Return stance, segment and a time on the path as text."""
         part = f", segment {self.part}" if self.part else ""
         return f"stance {self.stance} ({self.title}){part}, t = {t:.2f} of {self.duration:.2f} s"
 
-    def moment(self, t: float) -> str:
-        """Return a time of the time-parameterized segment as text."""
+    def timed_label(self, t: float) -> str:
+        """Return stance, segment and a time of the time-parameterized motion as text."""
         part, timing = f", segment {self.part}" if self.part else "", self.segment.law
         end = self.duration if timing is None else timing.duration
         return f"stance {self.stance} ({self.title}){part}, t = {t:.2f} of {end:.2f} s"
 
-    def error(self, contact: Contact, t: np.ndarray, R: np.ndarray, p: np.ndarray) -> np.ndarray:
+    def contact_error(self, contact: Contact, t: np.ndarray, R: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return the deviation (m, 6) of a patch at poses R (m, 3, 3), p (m, 3) from a closed contact at times (m,).
 
-        Along the constrained directions, in the contact's axes, m and rad.
+        Only constrained directions count; axes of the contact, m and rad.
         """
-        R0, p0 = self.place(contact, t)
-        back = np.swapaxes(R0, 1, 2)
-        return contact_deviation(contact, back @ R, np.einsum("kij,kj->ki", back, p - p0))
+        R0, p0 = self.contact_pose(contact, t)
+        to_contact = np.swapaxes(R0, 1, 2)
+        return contact_deviation(contact, to_contact @ R, np.einsum("kij,kj->ki", to_contact, p - p0))
 
     def object_poses(self, name: str, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return rotations (m, 3, 3) and positions (m, 3) of an object at times (m,): straight, with minimum jerk."""
-        begin, end = self.objects[name], self.moved[name]
+        """Return rotations (m, 3, 3) and positions (m, 3) of an object at times (m,), on a minimum-jerk path."""
+        begin, end = self.start_poses[name], self.end_poses[name]
         share = minimum_jerk(t / self.duration)[:, None]
         R0, R1 = (rotation_of(pose[3:, None])[..., 0] for pose in (begin, end))
         rotation = share * rotation_vector((R1 @ R0.T)[None])
@@ -92,86 +92,95 @@ class TransitionTrack:
     def closed_at(self, t: float) -> list[Contact]:
         """Return the closed contacts and the objects that carry them, at their poses at a time (s).
 
-        An object that rests at one end only, or at both ends without sliding in between, is in the air in between.
+        An object that does not slide from its first support to its last is in the air between the ends.
         """
         found = []
         for contact in self.closed:
             carrier = contact.carrier
-            if carrier is not None and not np.array_equal(self.objects[carrier.name], self.moved[carrier.name]):
+            if carrier is not None and not np.array_equal(self.start_poses[carrier.name], self.end_poses[carrier.name]):
                 R, p = (x[0] for x in self.object_poses(carrier.name, np.array([t])))
-                R0, p0 = rotation_of(self.objects[carrier.name][3:, None])[..., 0], self.objects[carrier.name][:3]
+                R0, p0 = (
+                    rotation_of(self.start_poses[carrier.name][3:, None])[..., 0],
+                    self.start_poses[carrier.name][:3],
+                )
                 (end,) = (c.carrier for c in self.segment.contacts if c.patch == contact.patch)
-                turn, rest = R @ R0.T, self._rest(t, carrier, end)
+                rotation, rest = R @ R0.T, self._support_contact(t, carrier, end)
                 if rest is not None and rest is carrier.rest:
                     rest = replace(rest, p=p, R=R)
                 contact = replace(
                     contact,
-                    axes=turn @ contact.axes,
-                    R=turn @ contact.R,
-                    p=p + turn @ (contact.p - p0),
-                    carrier=replace(carrier, com=p + turn @ (carrier.com - p0), rest=rest),
+                    axes=rotation @ contact.axes,
+                    R=rotation @ contact.R,
+                    p=p + rotation @ (contact.p - p0),
+                    carrier=replace(carrier, com=p + rotation @ (carrier.com - p0), rest=rest),
                 )
             found.append(contact)
         return found
 
-    def _rest(self, t: float, begin: Carrier, end: Carrier | None) -> Contact | None:
-        """Return the contact of a moving object with its support at a time (s); None in the air."""
+    def _support_contact(self, t: float, begin: Carrier, end: Carrier | None) -> Contact | None:
+        """Return the contact of a moving object with its support at a time (s); None if it is in the air.
+
+        Parameters
+        ----------
+        begin, end : the object as carrier of a contact, at the start and at the end of the segment.
+        """
         end_rest = None if end is None else end.rest
-        if begin.rest is not None and end_rest is not None and begin.name in self.sliding:
+        if begin.rest is not None and end_rest is not None and begin.name in self.sliding_objects:
             return begin.rest
         at_begin, at_end = t <= self.curve.times[0], t >= self.duration
         return begin.rest if at_begin else end_rest if at_end else None
 
     @cached_property
-    def sliding(self) -> frozenset[str]:
-        """Objects that slide: they translate in the plane of their first support, above surfaces in that plane."""
+    def sliding_objects(self) -> frozenset[str]:
+        """Names of the objects that slide in the plane of their support, always above surfaces in that plane."""
         carriers = [contact.carrier for contact in self.closed if contact.carrier is not None]
         return frozenset(c.name for c in carriers if c.rest is not None and self._stays_supported(c.name, c.rest))
 
     def _stays_supported(self, name: str, rest: Contact) -> bool:
-        begin, end = self.objects[name], self.moved[name]
+        """Whether an object slides: it translates in the plane of its first support, and surfaces are below it."""
+        begin, end = self.start_poses[name], self.end_poses[name]
         R0, R1 = (rotation_of(pose[3:, None])[..., 0] for pose in (begin, end))
         shift = end[:3] - begin[:3]
         if abs(rest.normal @ shift) > POSE_EPS or np.abs(R1 - R0).max() > POSE_EPS:
             return False
         share = np.linspace(0.0, 1.0, 2 + int(np.linalg.norm(shift) / CORNER_SPACING))
         corners = (rest.world_points + share[:, None, None] * shift).reshape(-1, 3)
-        below = np.zeros(len(corners), bool)
+        is_supported = np.zeros(len(corners), bool)
         for surface in self.environment.surfaces:
             if rest.normal @ surface.normal > 0.0:
                 local = (corners - surface.p) @ surface.R
-                out = beyond(local[:, None, :2], surface.polygon, False)
-                below |= (np.abs(local[:, 2]) < SUPPORT_TOLERANCE) & (out < SUPPORT_TOLERANCE)
-        return bool(below.all())
+                outside = distance_beyond(local[:, None, :2], surface.polygon, False)
+                is_supported |= (np.abs(local[:, 2]) < SUPPORT_TOLERANCE) & (outside < SUPPORT_TOLERANCE)
+        return bool(is_supported.all())
 
-    def place(self, contact: Contact, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the pose (m, 3, 3), (m, 3) of a closed contact at times (m,); on an object it moves along."""
+    def contact_pose(self, contact: Contact, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the poses (m, 3, 3), (m, 3) of a closed contact at times (m,); it moves with an object it is on."""
         name = None if contact.carrier is None else contact.carrier.name
-        if name is None or np.array_equal(self.objects[name], self.moved[name]):
+        if name is None or np.array_equal(self.start_poses[name], self.end_poses[name]):
             return np.broadcast_to(contact.R, (len(t), 3, 3)), np.broadcast_to(contact.p, (len(t), 3))
         R, p = self.object_poses(name, t)
-        R0, p0 = rotation_of(self.objects[name][3:, None])[..., 0], self.objects[name][:3]
+        R0, p0 = rotation_of(self.start_poses[name][3:, None])[..., 0], self.start_poses[name][:3]
         return R @ R0.T @ contact.R, p + R @ R0.T @ (contact.p - p0)
 
 
 def tracks_of(plan: Plan) -> tuple[list[TransitionTrack], list[str]]:
-    """Return the tracks of a plan that can be checked, and its contradictions as text."""
-    tracks, wrong, environment = [], [], plan.scenario.environment
+    """Return the tracks of the segments of a plan that can be checked, and the contradictions of the plan as text."""
+    tracks, contradictions, environment = [], [], plan.scenario.environment
     for k in (0, len(plan.stances) - 1):
         if plan.stances[k].passing is not None:
-            wrong.append(f"stance {k}: the plan {'ends' if k else 'begins'} in motion")
-    poses = {thing.name: np.asarray(thing.pose, float) for thing in environment.objects}
+            contradictions.append(f"stance {k}: the plan {'ends' if k else 'begins'} in motion")
+    poses = {item.name: np.asarray(item.pose, float) for item in environment.objects}
     for name, pose in plan.stances[0].objects.items():
         if name not in poses or np.abs(pose - poses[name]).max() > POSE_EPS:
-            wrong.append(f"stance 0: the plan begins with {name} elsewhere than the scenario")
+            contradictions.append(f"stance 0: the plan begins with {name} elsewhere than the scenario")
     for k, (before, stance) in enumerate(pairwise(plan.stances), start=1):
         title, transition = stance.title, stance.transition
         if transition is None:
-            wrong.append(f"stance {k}: no transition leads there")
+            contradictions.append(f"stance {k}: no transition leads there")
             continue
         start, end = poses | before.objects, poses | stance.objects
         moving = {name for name in poses if np.abs(start[name] - end[name]).max() > 1e-9}
-        near = (*plan.stances[max(k - 2, 0)].contacts, *before.contacts, *stance.contacts)
+        allowed_contacts = (*plan.stances[max(k - 2, 0)].contacts, *before.contacts, *stance.contacts)
         problems = list(_transition_problems(plan, k, moving))
         for part, segment in enumerate(transition.segments):
             problems += _shape_problems(segment, part, plan.scenario.robot.nq, plan.scenario.robot.patches)
@@ -183,19 +192,19 @@ def tracks_of(plan: Plan) -> tuple[list[TransitionTrack], list[str]]:
             problems += _segment_problems(plan, k, part, moving)
             targets = tuple(course.target for course in segment.courses if course.target is not None)
             start_poses, end_poses = (end, end) if part else (start, end)
-            rates = _passing_rates(plan, k, part)
-            problems += _passing_problems(segment, part, rates)
+            rates = _boundary_derivatives(plan, k, part)
+            problems += _boundary_problems(segment, part, rates)
             curve = SegmentCurve(segment.times, segment.q, *rates)
-            surroundings = closed, (*near, *targets), start_poses, end_poses, environment
+            surroundings = closed, (*allowed_contacts, *targets), start_poses, end_poses, environment
             tracks.append(TransitionTrack(k, part, title, segment, curve, *surroundings))
-        wrong += [f"stance {k} ({title}): {problem}" for problem in problems]
-    return tracks, wrong
+        contradictions += [f"stance {k} ({title}): {problem}" for problem in problems]
+    return tracks, contradictions
 
 
-def _passing_rates(plan: Plan, k: int, part: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Return v and vd (2, 6+n) at both ends of a segment, as derivatives by its path parameter; None at rest.
+def _boundary_derivatives(plan: Plan, k: int, part: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return the derivatives (q', q''), (2, 6+n), by the path parameter at each end of a segment; None at rest.
 
-    From ``v = q' sd`` and ``vd = q'' sd² + q' sdd``.
+    They follow from ``v = q' sd`` and ``vd = q'' sd² + q' sdd``.
     """
     transition = plan.stances[k].transition
     assert transition is not None
@@ -211,8 +220,8 @@ def _passing_rates(plan: Plan, k: int, part: int) -> tuple[np.ndarray | None, np
     return found[0], found[1]
 
 
-def _passing_problems(segment: Segment, part: int, rates: Sequence[np.ndarray | None]) -> Iterator[str]:
-    """Yield the ends at which the velocities of a segment differ from those of its stances."""
+def _boundary_problems(segment: Segment, part: int, rates: Sequence[np.ndarray | None]) -> Iterator[str]:
+    """Yield the ends at which the rates of a segment differ from those with which its stance is passed."""
     for verb, state, expected in (("begins", segment.begin, rates[0]), ("ends", segment.finish, rates[1])):
         found = np.zeros(1) if state is None else np.array([state.v, state.vd])
         if not np.abs(found - (0.0 if expected is None else expected)).max() <= POSE_EPS * max(
@@ -222,6 +231,7 @@ def _passing_problems(segment: Segment, part: int, rates: Sequence[np.ndarray | 
 
 
 def _transition_problems(plan: Plan, k: int, moving: set[str]) -> Iterator[str]:
+    """Yield the contradictions of a transition and its stance: patch, number of segments, load ramp, moving objects."""
     stance, transition = plan.stances[k], plan.stances[k].transition
     assert transition is not None
     if transition.patch != stance.moved:
@@ -240,7 +250,7 @@ def _transition_problems(plan: Plan, k: int, moving: set[str]) -> Iterator[str]:
 
 
 def _shape_problems(segment: Segment, part: int, nq: int, patches: Collection[str]) -> Iterator[str]:
-    """Yield the errors that prevent the checks of a segment."""
+    """Yield the invalid values of a segment, with which it cannot be checked."""
     where, times, q = f"segment {part}", segment.times, segment.q
     names = [course.patch for course in segment.courses]
     if len(set(names)) < len(names) or not set(names) <= set(patches):
@@ -258,7 +268,7 @@ def _shape_problems(segment: Segment, part: int, nq: int, patches: Collection[st
 
 
 def _timing_problems(segment: Segment, where: str) -> Iterator[str]:
-    """Yield the errors of a time parameterization."""
+    """Yield the invalid values of a time parameterization."""
     timing = segment.law
     assert timing is not None
     t, s, rate, _ = nodes = (timing.times, timing.path, timing.rate, timing.change)
@@ -275,7 +285,7 @@ def _timing_problems(segment: Segment, where: str) -> Iterator[str]:
 
 
 def _segment_problems(plan: Plan, k: int, part: int, moving: set[str]) -> Iterator[str]:
-    """Yield the contradictions of a segment and its stances: contacts, objects, swing paths."""
+    """Yield the contradictions between a segment and its stances: contacts, objects, swing paths."""
     before, stance, transition = plan.stances[k - 1], plan.stances[k], plan.stances[k].transition
     assert transition is not None
     segment = transition.segments[part]
@@ -294,12 +304,12 @@ def _segment_problems(plan: Plan, k: int, part: int, moving: set[str]) -> Iterat
 
 
 def _course_problems(plan: Plan, k: int, part: int, closed: dict[str, Contact]) -> Iterator[str]:
-    """Yield the problems of the swing paths of a segment: lift-off, directions, touchdown."""
+    """Yield the contradictions of the swing paths of a segment: lift-off, directions, touchdown."""
     stance = plan.stances[k]
     assert stance.transition is not None
     courses = stance.transition.segments[part].courses
     for course in courses:
-        old = left_contact(plan.stances, k, part, course)
+        old = previous_contact(plan.stances, k, part, course)
         if course.patch in closed:
             yield f"{course.patch} has a swing path, but is in contact"
         if course.lifts_off and old is None:
@@ -313,7 +323,7 @@ def _course_problems(plan: Plan, k: int, part: int, closed: dict[str, Contact]) 
 
 
 def _offset_problems(course: SwingSpec, old: Contact | None) -> Iterator[str]:
-    """Yield lift and approach that are not along the normals of the supports that a patch leaves and reaches."""
+    """Yield a lift or approach that is not along the normal of the support that the patch leaves or reaches."""
     if not (np.isfinite(course.lift).all() and np.isfinite(course.approach).all()):
         yield f"lift or approach of {course.patch} is not finite"
         return
@@ -328,7 +338,7 @@ def _offset_problems(course: SwingSpec, old: Contact | None) -> Iterator[str]:
 
 
 def _arrival_problems(stance: PlannedStance, part: int, courses: Sequence[SwingSpec]) -> Iterator[str]:
-    """Yield the difference between the patches that touch down and the contact that the stance adds."""
+    """Yield a difference between the patches that touch down and the contact that the stance adds."""
     arriving = [course for course in courses if course.target is not None and not course.hold]
     expected = [stance.contact(stance.moved)] if stance.change == "add" and stance.moved in stance.patches else []
     if [course.patch for course in arriving] != [contact.patch for contact in expected]:
@@ -339,15 +349,15 @@ def _arrival_problems(stance: PlannedStance, part: int, courses: Sequence[SwingS
 
 
 def _waiting_problems(later: Sequence[PlannedStance], courses: Sequence[SwingSpec]) -> Iterator[str]:
-    """Yield the patches that wait above a place without a contact in any later stance."""
+    """Yield the patches that wait above a position at which no later stance has a contact."""
     contacts = [contact for stance in later for contact in stance.contacts]
     for course in courses:
         if course.hold and not any(course.target and course.target.same_place(c, POSE_EPS) for c in contacts):
             yield f"{course.patch} waits above a place that no later stance has"
 
 
-def left_contact(stances: Sequence[PlannedStance], k: int, part: int, course: SwingSpec) -> Contact | None:
-    """Return the contact that a patch leaves when segment ``part`` of the transition to stance k begins; or None."""
+def previous_contact(stances: Sequence[PlannedStance], k: int, part: int, course: SwingSpec) -> Contact | None:
+    """Return the contact that a patch leaves as segment ``part`` of the transition to stance k starts, or None."""
     if not course.lifts_off:
         return None
     candidates = stances[k - 1] if part else stances[max(k - 2, 0)]

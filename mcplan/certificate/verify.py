@@ -1,6 +1,7 @@
-"""Verification of runs and plans: every claim is recomputed independently and judged.
+"""Verification of runs and plans: all results are recomputed independently and checked.
 
-Only the file is needed: the robot, the scenario and the plan are in it. The controller and its kernels are not used.
+Only the file of a run is needed, which contains the robot, the scenario and the plan. The controller and its kernels
+are not used.
 """
 
 from collections.abc import Iterable
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.certificate.clearance_checks import clearance_checks, stance_clearance, touch_checks
+from mcplan.certificate.clearance_checks import clearance_checks, stance_clearance, unplanned_point_checks
 from mcplan.certificate.contact_checks import force_checks
 from mcplan.certificate.external_checks import external_checks
 from mcplan.certificate.motion_checks import motion_checks
@@ -43,7 +44,7 @@ def verify(run: Any, tolerances: Tolerances | None = None) -> Report:
     RunError, ScenarioError
         The file cannot be read.
     InputError
-        It is neither a run nor a plan.
+        ``run`` is neither a run nor a plan.
     """
     if isinstance(run, str | Path):
         if Path(run).suffix.lower() in (".yaml", ".yml"):
@@ -76,7 +77,7 @@ def _judge(run: Run, tolerances: Tolerances | None) -> Report:
         evidence = RecomputedRun(run if count == len(run) else first_samples(run, count), tolerances)
         checks += [*record_checks(evidence), *motion_checks(evidence), *external_checks(evidence)]
         report_progress("judging forces")
-        checks += [*force_checks(evidence), *touch_checks(evidence), *place_checks(evidence)]
+        checks += [*force_checks(evidence), *unplanned_point_checks(evidence), *place_checks(evidence)]
         report_progress("judging clearances")
         checks += [*clearance_checks(evidence), *object_checks(evidence), *solver_checks(evidence)]
     by_name = {check.name: check for check in checks}
@@ -105,7 +106,7 @@ def _judge(run: Run, tolerances: Tolerances | None) -> Report:
 
 
 def first_samples(run: Run, count: int) -> Run:
-    """Return the run up to a sample."""
+    """Return the first ``count`` samples of a run."""
     points = int(run.point_start[count])
     arrays = {}
     for name, array in run.arrays().items():
@@ -115,7 +116,10 @@ def first_samples(run: Run, count: int) -> Run:
 
 
 def finite_samples(run: Run) -> tuple[int, Check]:
-    """Return the number of samples before the first with invalid numbers or base quaternion, and its check."""
+    """Return the number of samples before the first invalid one, and the check that there is none.
+
+    A sample is invalid if a number is not finite, or its base quaternion is far from length 1.
+    """
     count, failure = len(run), ""
     sample = run.point_sample()
     for name, array in run.arrays().items():
@@ -132,11 +136,11 @@ def finite_samples(run: Run) -> tuple[int, Check]:
 
 
 def goal_reached(checks: Iterable[Check]) -> bool:
-    """Whether all checks of the goal passed: its items, and execution of the plan to its end."""
+    """Whether all checks of the goal passed: its items, and the execution of the plan to its end."""
     names = ("goal", "item ", "last stance", "carried out")
     return all(check.passed for check in checks if check.name.startswith(names))
 
 
 def json_number(value: Any) -> Any:
-    """Return None for numbers that JSON does not have."""
+    """Return a value for JSON: None for numbers that are not finite."""
     return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -123,7 +123,7 @@ def execute(plan: "Plan", arguments: Namespace) -> int:
     """Simulate, verify, write, and print the result."""
     from contextlib import ExitStack
 
-    from mcplan.analysis.slowest_tick import slowest_tick
+    from mcplan.analysis.slowest_tick import describe_slowest_tick
     from mcplan.api import new_directory, write_results
     from mcplan.certificate.verify import verify as certify
     from mcplan.sim.progress_bar import ProgressBar, Working
@@ -155,7 +155,7 @@ def execute(plan: "Plan", arguments: Namespace) -> int:
     with Working("writing"):
         write_results(directory, plan, result, report)
     _say(report, directory)
-    if slowest := slowest_tick(result):
+    if slowest := describe_slowest_tick(result):
         compiled = f"; kernels were compiled meanwhile, for {WATCH.seconds:.0f} s" if WATCH.seconds >= 1.0 else ""
         print(slowest + compiled)
     if stopped:

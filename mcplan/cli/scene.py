@@ -52,7 +52,7 @@ def _add_finding(parser: ArgumentParser) -> None:
 
 def new(arguments: Namespace) -> int:
     """Write a scenario around a mesh, and report the parts that were left out."""
-    from mcplan.analysis.scene_start import propose
+    from mcplan.analysis.scene_start import propose_start_and_goal
     from mcplan.analysis.scene_text import scenario_text
     from mcplan.robot.robot_file import load_robot
     from mcplan.scenario.load import load_scenario
@@ -65,7 +65,7 @@ def new(arguments: Namespace) -> int:
     robot = load_robot(arguments.robot)
     found = _found(source, arguments, arguments.ground)
     try:
-        proposal = propose(found, robot, arguments.start, arguments.goal)
+        proposal = propose_start_and_goal(found, robot, arguments.start, arguments.goal)
     except InputError as reason:
         if arguments.ground or arguments.start is not None:
             raise
@@ -74,7 +74,7 @@ def new(arguments: Namespace) -> int:
             raise InputError(f"{reason}; {hint} with --goal") from None
         print(f"{reason}; a floor is laid below the lowest point (--ground)", file=sys.stderr)
         found = _found(source, arguments, True)
-        proposal = propose(found, robot)
+        proposal = propose_start_and_goal(found, robot)
     write_text(path, scenario_text(found, proposal, robot, source, path.parent, arguments.name or source.stem))
     load_scenario(path)  # must succeed: the file was written by mcplan
     print(f"{path}: {_count_text(found)}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcplan.contrib.place import ContactFrame, number, numbers, pose_of, surfaces_for
+from mcplan.contrib.contact_frame import ContactFrame, number, numbers, pose_of, surfaces_for
 from mcplan.errors import InputError, Problem
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
@@ -23,7 +23,7 @@ from mcplan.util.text import summary
 PATCHES = {
     "left_foot": "left_sole", "right_foot": "right_sole", "left_hand": "left_hand", "right_hand": "right_hand",
 }  # fmt: skip
-"""Default patch by pymanoid's name of a limb."""
+"""Default patch of each limb, by pymanoid's name of the limb."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +32,10 @@ class ImportedStance:
 
     Parameters
     ----------
-    environment : a surface for each plane of contacts.
-    contacts : on them.
-    com : (3,) centre of mass there, m, or None.
-    mass : of the other robot, kg, or None.
+    environment : environment with one surface for each plane of contacts.
+    contacts : contacts on these surfaces.
+    com : (3,) centre of mass in the file, m; None without one.
+    mass : mass of the robot in the file, kg; None without one.
     """
 
     environment: Environment
@@ -53,30 +53,30 @@ def read_pymanoid_stance(
 
     Parameters
     ----------
-    path : of the file.
-    robot : its patches replace pymanoid's contacts; postures are not adapted to its size.
-    patches : from pymanoid's names of contacts to patches; `PATCHES` by default.
+    path : the JSON file.
+    robot : robot whose patches make the contacts; positions are not scaled to its size.
+    patches : patch by pymanoid's name of the contact; these override `PATCHES`.
 
     Raises
     ------
     InputError
         The file is missing or not JSON, a contact has no frame or friction, or a name is not assigned to a patch.
     """
-    place, robot = file_path("read_pymanoid_stance", path), instance("read_pymanoid_stance", "robot", robot, Robot)
+    file, robot = file_path("read_pymanoid_stance", path), instance("read_pymanoid_stance", "robot", robot, Robot)
     names = PATCHES | dict(patches or {})
     try:
-        data = json.loads(place.read_text(encoding="utf-8"))
+        data = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(Problem(str(place), None, "", f"cannot be read: {error.strerror}")) from None
+        raise InputError(Problem(str(file), None, "", f"cannot be read: {error.strerror}")) from None
     except (ValueError, RecursionError) as error:
-        raise InputError(Problem(str(place), getattr(error, "lineno", None), "", f"is not JSON: {error}")) from None
+        raise InputError(Problem(str(file), getattr(error, "lineno", None), "", f"is not JSON: {error}")) from None
     if not isinstance(data, dict) or not set(data) - {"com"}:
-        raise InputError(Problem(str(place), None, "", "expected contacts by name: left_foot, right_foot, ..."))
-    places: list[ContactFrame] = []
+        raise InputError(Problem(str(file), None, "", "expected contacts by name: left_foot, right_foot, ..."))
+    frames: list[ContactFrame] = []
     problems: list[Problem] = []
 
     def add_problem(key: str, message: str) -> None:
-        problems.append(Problem(str(place), None, key, message))
+        problems.append(Problem(str(file), None, key, message))
 
     for name, item in data.items():
         if name == "com":
@@ -93,12 +93,12 @@ def read_pymanoid_stance(
         if name not in names:
             add_problem(name, f"is not assigned to a patch; assign one: patches={{{name!r}: ...}}")
         elif pose is not None and friction is not None:
-            places.append(ContactFrame(names[name], *pose, friction))
+            frames.append(ContactFrame(names[name], *pose, friction))
     com = data.get("com") or {}
-    at = mass = None
+    position = mass = None
     if isinstance(com, dict):
-        at, mass = numbers(com.get("pos"), 3), number(com.get("mass"), 0.0)
-        if at is None and "pos" in com:
+        position, mass = numbers(com.get("pos"), 3), number(com.get("mass"), 0.0)
+        if position is None and "pos" in com:
             add_problem("com.pos", f"expected three numbers, not {shown(com['pos'])}")
         if mass is None and "mass" in com:
             add_problem("com.mass", f"expected a number from 0 on, in kg, not {shown(com['mass'])}")
@@ -106,7 +106,7 @@ def read_pymanoid_stance(
         add_problem("com", f"expected pos and mass, not {shown(com)}")
     if problems:
         raise InputError(*problems)
-    surfaces, specs = surfaces_for(places, robot)
+    surfaces, specs = surfaces_for(frames, robot)
     environment = Environment(surfaces)
-    contacts = tuple(make_contact(robot, environment, each) for each in specs)
-    return ImportedStance(environment, contacts, at, mass)
+    contacts = tuple(make_contact(robot, environment, spec) for spec in specs)
+    return ImportedStance(environment, contacts, position, mass)

@@ -8,7 +8,7 @@
                constraint: {type: Surface, fricCoeff: 0.5}}
             - {limb: RightHand, type: Remove, startTime: 29.0, endTime: 31.0}
 
-Times determine only the order of the steps; the durations follow from the limits of the robot.
+Only the order of the steps is taken from the times; durations follow from the limits of the robot.
 """
 
 import os
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.contrib.place import ContactFrame, number, pose_of, surfaces_for
+from mcplan.contrib.contact_frame import ContactFrame, number, pose_of, surfaces_for
 from mcplan.document.document import Document, read_document
 from mcplan.errors import InputError, Problem
 from mcplan.robot.robot import Robot
@@ -30,19 +30,19 @@ from mcplan.util.arguments import each, file_path, instance, shown
 PATCHES = {
     "LeftFoot": "left_sole", "RightFoot": "right_sole", "LeftHand": "left_hand", "RightHand": "right_hand",
 }  # fmt: skip
-"""Default patch by its name of a limb."""
+"""Default patch of each limb, by the name of the limb in the file."""
 
 GRIPS = {"LeftHand": "left_grip", "RightHand": "right_grip"}
-"""Default patch of a grasping hand."""
+"""Default patch of each limb for a grasp."""
 
-HALF_BAR = 0.15
+HALF_BAR_LENGTH = 0.15
 """m: half length of a bar created for a grasp."""
 
 BAR_RADIUS = 0.02
-"""m: radius of a bar created for a grasp; the file has none."""
+"""m: radius of a bar created for a grasp; the file does not specify one."""
 
 DEFAULT_FRICTION = 0.7
-"""Friction coefficient of a step without one."""
+"""Friction coefficient of steps that do not specify one."""
 
 Key = tuple[str | int, ...]
 
@@ -59,11 +59,11 @@ def read_step_list(
 
     Parameters
     ----------
-    path : of its YAML file; or of one that holds a ``stepCommandList`` alone.
-    robot : its patches replace the limbs of the file.
-    start, environment : contacts at the start, and the environment, which the file lacks. Surfaces for the steps, and
-        bars for grasps, are made from their poses.
-    patches : from names of limbs to patches; those of ``PATCHES`` and ``GRIPS`` by default.
+    path : YAML file of the controller, or one that has only a ``stepCommandList``.
+    robot : robot whose patches make the contacts.
+    start, environment : contacts at the start, and the environment; the file has neither. Surfaces for the steps, and
+        bars for grasps, are created at the poses of the steps.
+    patches : patch by name of the limb; these override ``PATCHES`` and ``GRIPS``.
     settings : further arguments of `Scenario`: ``name``, ``control``, ``simulation``.
 
     Raises
@@ -80,12 +80,12 @@ def read_step_list(
     steps = sorted(_steps(document), key=lambda step: step[1])
     if not steps:
         raise InputError(Problem(str(file), None, "", "has no stepCommandList"))
-    _refuse_jumps(document, steps)
-    used_names = {thing.name for thing in environment.things}
-    places: list[ContactFrame] = []
+    _reject_jumps(document, steps)
+    used_names = {item.name for item in environment.things}
+    frames: list[ContactFrame] = []
     bars: list[Bar] = []
     stances: list[dict[str, Any]] = []
-    touching = [contact.patch for contact in start]
+    in_contact = [contact.patch for contact in start]
     names, grips = PATCHES | dict(patches or {}), GRIPS | dict(patches or {})
     for key, _, _, item in steps:
         limb, kind, adds, constraint = _step_fields(document, key, item)
@@ -93,10 +93,10 @@ def read_step_list(
         if limb not in table or table[limb] not in robot.patches:
             message = f"`{limb}` is not assigned to a patch of {robot.name}; assign one: patches={{{limb!r}: ...}}"
             raise InputError(document.problem((*key, "limb"), message))
-        closed = [patch for patch in touching if patch in (names.get(limb), grips.get(limb))]
+        closed = [patch for patch in in_contact if patch in (names.get(limb), grips.get(limb))]
         for patch in closed:
             stances.append({"remove": patch})
-            touching.remove(patch)
+            in_contact.remove(patch)
         if not adds:
             continue
         R, p = _pose(document, key, item)
@@ -104,16 +104,16 @@ def read_step_list(
             bars.append(
                 Bar(
                     _unused_name(f"bar{len(bars)}", used_names),
-                    [p - HALF_BAR * R[:, 0], p + HALF_BAR * R[:, 0]],
+                    [p - HALF_BAR_LENGTH * R[:, 0], p + HALF_BAR_LENGTH * R[:, 0]],
                     BAR_RADIUS,
                 )
             )
-            stances.append({"add": {"patch": table[limb], "surface": bars[-1].name, "along": HALF_BAR}})
+            stances.append({"add": {"patch": table[limb], "surface": bars[-1].name, "along": HALF_BAR_LENGTH}})
         else:
-            stances.append({"add": len(places)})
-            places.append(ContactFrame(table[limb], R, p, _friction(document, key, constraint)))
-        touching.append(table[limb])
-    surfaces, contacts = surfaces_for(places, robot, environment.surfaces, used_names)
+            stances.append({"add": len(frames)})
+            frames.append(ContactFrame(table[limb], R, p, _friction(document, key, constraint)))
+        in_contact.append(table[limb])
+    surfaces, contacts = surfaces_for(frames, robot, environment.surfaces, used_names)
     stances = [{"add": contacts[s["add"]]} if isinstance(s.get("add"), int) else s for s in stances]
     full_environment = Environment([*environment.things, *surfaces, *bars])
     start_item = {"contacts": [contact.to_data() for contact in start]}
@@ -121,42 +121,45 @@ def read_step_list(
 
 
 def _steps(document: Document) -> Iterator[tuple[Key, float, float, dict[str, Any]]]:
-    """Yield key, start, end and content of every step; the steps of a later state come after those of an earlier."""
+    """Yield key, start (s), end (s) and content of each step; times of a state count from the previous one's end."""
     offset = 0.0
-    for place in _lists(document.data, ()):
+    for list_key in _step_lists(document.data, ()):
         end = offset
-        for k, item in enumerate(_at(document.data, place)):
-            key = (*place, k)
+        for k, item in enumerate(_value_at(document.data, list_key)):
+            key = (*list_key, k)
             if not isinstance(item, dict):
                 raise InputError(document.problem(key, "expected a step: limb, type, startTime, endTime, pose"))
             times = item.get("swingCommand", item)
-            period = [times.get(name) for name in ("startTime", "endTime")] if isinstance(times, dict) else [times]
-            begin, until = (number(value) for value in period) if len(period) == 2 else (None, None)
-            if begin is None or until is None:
-                message = f"expected startTime and endTime, in s, not {' and '.join(map(shown, period))}"
+            start_and_end = (
+                [times.get(name) for name in ("startTime", "endTime")] if isinstance(times, dict) else [times]
+            )
+            begin, end_time = (number(value) for value in start_and_end) if len(start_and_end) == 2 else (None, None)
+            if begin is None or end_time is None:
+                message = f"expected startTime and endTime, in s, not {' and '.join(map(shown, start_and_end))}"
                 raise InputError(document.problem(key, message))
-            yield key, offset + begin, offset + until, item
-            end = max(end, offset + until)
+            yield key, offset + begin, offset + end_time, item
+            end = max(end, offset + end_time)
         offset = end
 
 
-def _lists(data: Any, key: Key) -> Iterator[Key]:
+def _step_lists(data: Any, key: Key) -> Iterator[Key]:
+    """Yield the keys of all step lists in nested dictionaries."""
     if isinstance(data, dict):
         for name, item in data.items():
             if name == "stepCommandList" and isinstance(item, list):
                 yield (*key, name)
             else:
-                yield from _lists(item, (*key, name))
+                yield from _step_lists(item, (*key, name))
 
 
-def _at(data: Any, key: Key) -> Any:
+def _value_at(data: Any, key: Key) -> Any:
     for step in key:
         data = data[step]
     return data
 
 
 def _step_fields(document: Document, key: Key, item: dict[str, Any]) -> tuple[str, str, bool, dict[str, Any]]:
-    """Return limb, kind of contact, whether it is added, and the constraint."""
+    """Return the limb of a step, its kind of contact, whether the contact is added, and its constraint."""
     limb, kind = item.get("limb"), item.get("swingCommand", item).get("type")  # a mapping, as it has times
     if not isinstance(limb, str):
         raise InputError(document.problem(key, "limb is missing: LeftFoot, RightFoot, LeftHand, RightHand"))
@@ -166,15 +169,16 @@ def _step_fields(document: Document, key: Key, item: dict[str, Any]) -> tuple[st
     if not isinstance(commands, list):
         message = f"expected a list of commands with constraints, not {shown(commands)}"
         raise InputError(document.problem((*key, "contactCommandList"), message))
-    for place, candidate in [((*key, "constraint"), constraint), *_constraints(key, commands)]:
+    for candidate_key, candidate in [((*key, "constraint"), constraint), *_constraints(key, commands)]:
         if not isinstance(candidate, dict):
             message = f"expected a constraint: {{type: Surface, fricCoeff: 0.5}}, not {shown(candidate)}"
-            raise InputError(document.problem(place, message))
+            raise InputError(document.problem(candidate_key, message))
         constraint = candidate if candidate.get("type") in ("Surface", "Grasp") else constraint  # the last contact
     return limb, str(constraint.get("type", "Surface")), kind == "Add", constraint
 
 
 def _constraints(key: Key, commands: list[Any]) -> Iterator[tuple[Key, Any]]:
+    """Yield key and content of the constraints of contact commands; invalid commands as they are."""
     for k, command in enumerate(commands):
         if not isinstance(command, dict):
             yield (*key, "contactCommandList", k), command
@@ -200,8 +204,8 @@ def _friction(document: Document, key: Key, constraint: dict[str, Any]) -> float
     return friction
 
 
-def _refuse_jumps(document: Document, steps: list[tuple[Key, float, float, dict[str, Any]]]) -> None:
-    """Refuse jumps (both feet in the air). A hand that moves with a foot is moved before or after it."""
+def _reject_jumps(document: Document, steps: list[tuple[Key, float, float, dict[str, Any]]]) -> None:
+    """Raise an error for jumps (both feet in the air). Hands may overlap with a foot: they move before or after it."""
     feet = [step for step in steps if "Foot" in str(step[3].get("limb"))]
     for before, after in pairwise(feet):
         if after[1] < before[2] - 1e-9 and before[3].get("limb") != after[3].get("limb"):
@@ -209,7 +213,7 @@ def _refuse_jumps(document: Document, steps: list[tuple[Key, float, float, dict[
 
 
 def _unused_name(name: str, used: set[str]) -> str:
-    """Return an unused name."""
+    """Return ``name``, or if it is used, ``name_2``, ``name_3``, ...; add the result to ``used``."""
     found = name if name not in used else next(f"{name}_{k}" for k in range(2, 10**6) if f"{name}_{k}" not in used)
     used.add(found)
     return found

@@ -14,10 +14,10 @@ from mcplan.util.files import check_writable
 from mcplan.util.spelling import did_you_mean_or_all
 
 FOLDERS = ("motion",)
-"""Kinds with a folder of files."""
+"""Kinds of export that write a folder of files."""
 
 LIBRARIES = ("mujoco", "mcap")
-"""Library required by a kind; the extra of the package has the same name."""
+"""Optional libraries that some kinds need; the extra of mcplan has the same name."""
 
 
 def export_run(run: Run, kind: str, path: str | Path, rate: float | None = None) -> list[Path]:
@@ -25,9 +25,9 @@ def export_run(run: Run, kind: str, path: str | Path, rate: float | None = None)
 
     Parameters
     ----------
-    kind : of `mcplan.util.exports.EXPORTS`.
-    path : the file, or the folder.
-    rate : samples per second; None takes all (keyframes: 20; reference motions and joint trajectories: 50).
+    kind : a key of `mcplan.util.exports.EXPORTS`.
+    path : the file or folder to write.
+    rate : samples per second; by default all samples (keyframes: 20; reference motions and joint trajectories: 50).
 
     Raises
     ------
@@ -35,14 +35,14 @@ def export_run(run: Run, kind: str, path: str | Path, rate: float | None = None)
         The rate is not positive, the library of the kind is not installed, the path is a folder instead of a file (or a
         file instead of a folder), or it cannot be written.
     """
-    write, place = export_writer(kind, rate), file_path("export_run", path)
+    write, target = export_writer(kind, rate), file_path("export_run", path)
     run = instance("export_run", "run", run, Run)
-    check_writable(place, force=True, folder=kind in FOLDERS)
-    return write(run, place, rate)
+    check_writable(target, force=True, folder=kind in FOLDERS)
+    return write(run, target, rate)
 
 
 def export_writer(kind: str, rate: float | None = None) -> Callable[..., list[Path]]:
-    """Return the writer of a kind of export; check kind, library and rate."""
+    """Check kind, library and rate, and return the function that writes this kind of export."""
     if rate is not None and not (isinstance(rate, int | float | np.number) and np.isfinite(rate) and rate > 0.0):
         raise InputError(f"rate {shown(rate)}: expected a positive number of samples per second")
     if kind not in EXPORTS:

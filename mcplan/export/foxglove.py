@@ -1,6 +1,6 @@
 """Foxglove messages of a run: transforms, scene with the robot's links, force arrows, joint states.
 
-The messages of Foxglove that a log holds, as JSON schemas: names and members as Foxglove defines them.
+Also the JSON schemas of these messages; names and fields are Foxglove's own.
 
 Source: foxglove-sdk, ``schemas/jsonschema`` (FrameTransforms, SceneUpdate, JointStates).
 """
@@ -16,46 +16,49 @@ from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
 from mcplan.robot.pose import quat_from_rotation
 
 RATE = 30.0
-"""Frames per second."""
+"""Messages per second."""
 
 WORLD = "world"
+"""Name of the world frame."""
 
 ARROW_SCALE = 0.6 / 600.0
 """Length of a force arrow per force, m/N."""
 
 MIN_FORCE = 1.0
-"""N: smaller forces have no arrow."""
+"""N: smaller forces are not drawn."""
 
-ROBOT, SURFACE, BAR, OBSTACLE, OBJECT, FORCE = (
+ROBOT_COLOR, SURFACE_COLOR, BAR_COLOR, OBSTACLE_COLOR, OBJECT_COLOR, FORCE_COLOR = (
     (0.62, 0.66, 0.72, 1.0), (0.80, 0.78, 0.72, 1.0), (0.45, 0.50, 0.58, 1.0), (0.78, 0.47, 0.40, 1.0),
     (0.80, 0.63, 0.35, 1.0), (0.85, 0.25, 0.10, 1.0),
 )  # fmt: skip
-"""Colours: red, green, blue, opacity."""
+"""Colour of each kind of body, and of forces: red, green, blue, opacity."""
 
 Message = tuple[str, str, dict[str, Any]]
 """Topic, name of the schema, and the message."""
 
 
 def scene(run: Run) -> Message:
-    """Return the message, sent once, with the environment in the world and the robot's links in their own frames."""
+    """Return the message, logged once, with the environment and the shapes of the links in their own frames."""
     t, environment = float(run.t[0]), run.scenario.environment
     entities = []
     for surface in environment.surfaces:
-        entities.append(_entity(t, WORLD, f"surface {surface.name}", triangles=[_slab(surface)]))
+        entities.append(_entity(t, WORLD, f"surface {surface.name}", triangles=[_surface_triangles(surface)]))
     for bar in environment.bars:
         z = bar.direction
         size = [2 * bar.radius, 2 * bar.radius, bar.length]
-        shape = _cylinder(_pose(_with_z(z), bar.ends.mean(axis=0)), size, BAR)
+        shape = _cylinder(_pose(_rotation_with_z(z), bar.ends.mean(axis=0)), size, BAR_COLOR)
         entities.append(_entity(t, WORLD, f"bar {bar.name}", cylinders=[shape]))
-    for thing in environment.obstacles:
-        entities.append(_entity(t, WORLD, f"obstacle {thing.name}", **_shape(thing.shape, thing.R, thing.p, OBSTACLE)))
-    for thing in environment.objects:
-        entities.append(_entity(t, _frame(thing.name), f"object {thing.name}",
-                                **_shape(thing.shape, np.eye(3), np.zeros(3), OBJECT)))  # fmt: skip
+    for item in environment.obstacles:
+        entities.append(
+            _entity(t, WORLD, f"obstacle {item.name}", **_shape(item.shape, item.R, item.p, OBSTACLE_COLOR))
+        )
+    for item in environment.objects:
+        entities.append(_entity(t, _object_frame(item.name), f"object {item.name}",
+                                **_shape(item.shape, np.eye(3), np.zeros(3), OBJECT_COLOR)))  # fmt: skip
     for link, geometries in run.robot.geometry.items():
-        visual = [each for each in geometries if each.role != "collision"] or list(geometries)
-        for k, each in enumerate(visual):
-            shapes = _shape(each.shape, each.R, each.p, each.color or ROBOT)
+        visual = [geometry for geometry in geometries if geometry.role != "collision"] or list(geometries)
+        for k, geometry in enumerate(visual):
+            shapes = _shape(geometry.shape, geometry.R, geometry.p, geometry.color or ROBOT_COLOR)
             entities.append(_entity(t, _link_frame(link), f"{link} {k}", **shapes))
     return "/scene", "foxglove.SceneUpdate", {"deletions": [], "entities": entities}
 
@@ -70,7 +73,7 @@ def frame(run: Run, k: int) -> Iterator[Message]:
     for column, name in enumerate(run.record.objects):
         if run.object_q is not None:
             pose = run.object_q[k, column]
-            transforms.append(_transform(stamp, _frame(name), pose[3:], pose[:3]))
+            transforms.append(_transform(stamp, _object_frame(name), pose[3:], pose[:3]))
     yield "/tf", "foxglove.FrameTransforms", {"transforms": transforms}
     numbers = zip(run.q[k, 7:], run.v[k, 6:], run.vd[k, 6:], run.tau[k], strict=True)
     joints = [
@@ -83,14 +86,17 @@ def frame(run: Run, k: int) -> Iterator[Message]:
         force = run.wrench[k, column, :3]
         size = float(np.linalg.norm(force))
         if MIN_FORCE < size < np.inf:
-            entities.append(_entity(t, WORLD, f"force {patch}", arrows=[_arrow(_place(run, k, column), force)]))
+            entities.append(_entity(t, WORLD, f"force {patch}", arrows=[_arrow(_force_point(run, k, column), force)]))
         else:
             deletions.append({"timestamp": stamp, "type": 0, "id": f"force {patch}"})
     yield "/forces", "foxglove.SceneUpdate", {"deletions": deletions, "entities": entities}
 
 
-def _place(run: Run, k: int, column: int) -> np.ndarray:
-    """Return the point (3,) of a patch's force: the force-weighted mean of its points; without force, its origin."""
+def _force_point(run: Run, k: int, column: int) -> np.ndarray:
+    """Return the point (3,) at which a patch's force is drawn: the force-weighted mean of its contact points.
+
+    Without force it is the origin of the patch.
+    """
     points = run.points(k)
     on_patch = run.point_patch[points] == column
     weight = np.linalg.norm(run.point_force[points][on_patch], axis=1)
@@ -99,12 +105,12 @@ def _place(run: Run, k: int, column: int) -> np.ndarray:
     return run.robot.frame_pose(run.q[k], run.patches[column])[:3, 3]
 
 
-def _frame(name: str) -> str:
+def _object_frame(name: str) -> str:
     return f"object {name}"
 
 
 def _link_frame(link: str) -> str:
-    """Return the frame of a link; a link with the world's name gets another one."""
+    """Return the name of a link's frame; for a link that is named like the world frame, another name."""
     return f"link {link}" if link == WORLD else link
 
 
@@ -147,18 +153,18 @@ def _cylinder(pose: dict[str, Any], size: Any, color: Any) -> dict[str, Any]:
 
 
 def _shape(shape: Any, R: np.ndarray, p: np.ndarray, color: Any) -> dict[str, list[dict[str, Any]]]:
-    """Return the primitives of a shape, by their kind."""
+    """Return Foxglove's primitives of a shape, by their kind."""
     pose = _pose(R, p)
     if isinstance(shape, Box):
         return {"cubes": [{"pose": pose, "size": _xyz(shape.size), "color": _color(color)}]}
     if isinstance(shape, Sphere):
         return {"spheres": [{"pose": pose, "size": _xyz([2 * shape.radius] * 3), "color": _color(color)}]}
     if isinstance(shape, Cylinder | Capsule):
-        across = 2 * shape.radius
-        found = {"cylinders": [_cylinder(pose, [across, across, shape.length], color)]}
+        diameter = 2 * shape.radius
+        found = {"cylinders": [_cylinder(pose, [diameter, diameter, shape.length], color)]}
         if isinstance(shape, Capsule):
             ends = [p + end * shape.length / 2 * R[:, 2] for end in (-1.0, 1.0)]
-            ball = {"size": _xyz([across] * 3), "color": _color(color)}
+            ball = {"size": _xyz([diameter] * 3), "color": _color(color)}
             found["spheres"] = [{"pose": _pose(R, end)} | ball for end in ends]
         return found
     if isinstance(shape, MeshShape):
@@ -171,26 +177,26 @@ def _triangles(pose: dict[str, Any], vertices: np.ndarray, faces: np.ndarray, co
     return {"pose": pose, "points": points, "color": _color(color), "colors": [], "indices": faces.ravel().tolist()}
 
 
-def _slab(surface: Any) -> dict[str, Any]:
-    """Return a surface as the slab below its polygon."""
+def _surface_triangles(surface: Any) -> dict[str, Any]:
+    """Return the slab below the polygon of a surface, as triangles."""
     k, (top, bottom) = len(surface.polygon), (0.0, -surface.thickness)
     vertices = np.vstack([np.column_stack([surface.polygon, np.full(k, z)]) for z in (top, bottom)])
     faces = [[0, i, i + 1] for i in range(1, k - 1)] + [[k, k + i + 1, k + i] for i in range(1, k - 1)]
     for i in range(k):
         j = (i + 1) % k
         faces += [[i, k + i, k + j], [i, k + j, j]]
-    return _triangles(_pose(surface.R, surface.p), vertices, np.array(faces), SURFACE)
+    return _triangles(_pose(surface.R, surface.p), vertices, np.array(faces), SURFACE_COLOR)
 
 
-def _arrow(place: np.ndarray, force: np.ndarray) -> dict[str, Any]:
-    """Return an arrow: Foxglove's point along x."""
+def _arrow(point: np.ndarray, force: np.ndarray) -> dict[str, Any]:
+    """Return the arrow of a force at a point; Foxglove's arrows point along their x axis."""
     size = float(np.linalg.norm(force))
-    turn = Rotation.align_vectors([force / size], [[1.0, 0.0, 0.0]])[0].as_matrix()
-    return {"pose": _pose(turn, place), "shaft_length": size * ARROW_SCALE, "shaft_diameter": 0.02, "head_length": 0.07,
-            "head_diameter": 0.05, "color": _color(FORCE)}  # fmt: skip
+    R = Rotation.align_vectors([force / size], [[1.0, 0.0, 0.0]])[0].as_matrix()
+    return {"pose": _pose(R, point), "shaft_length": size * ARROW_SCALE, "shaft_diameter": 0.02, "head_length": 0.07,
+            "head_diameter": 0.05, "color": _color(FORCE_COLOR)}  # fmt: skip
 
 
-def _with_z(z: np.ndarray) -> np.ndarray:
+def _rotation_with_z(z: np.ndarray) -> np.ndarray:
     """Return a rotation (3, 3) whose z axis is ``z``."""
     x = np.cross([0.0, 1.0, 0.0] if abs(z[1]) < 0.9 else [1.0, 0.0, 0.0], z)
     x /= np.linalg.norm(x)
@@ -201,63 +207,73 @@ NUMBER, TEXT, FLAG = {"type": "number"}, {"type": "string"}, {"type": "boolean"}
 INTEGER = {"type": "integer"}
 
 Schema = dict[str, Any]
+"""A JSON schema."""
 
 
-def _object(properties: Schema, title: str = "") -> Schema:
+def _object_schema(properties: Schema, title: str = "") -> Schema:
     head = {"title": title} if title else {}
     return head | {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def _list(items: Schema) -> Schema:
+def _array_schema(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
 
-TIME = _object({"sec": INTEGER, "nsec": INTEGER}, "time")
-DURATION = _object({"sec": INTEGER, "nsec": INTEGER}, "duration")
-VECTOR = _object(dict.fromkeys("xyz", NUMBER), "foxglove.Vector3")
-QUATERNION = _object(dict.fromkeys("xyzw", NUMBER), "foxglove.Quaternion")
-POSE = _object({"position": VECTOR, "orientation": QUATERNION}, "foxglove.Pose")
-POINT = _object(dict.fromkeys("xyz", NUMBER), "foxglove.Point3")
-COLOR = _object(dict.fromkeys("rgba", NUMBER), "foxglove.Color")
+TIME = _object_schema({"sec": INTEGER, "nsec": INTEGER}, "time")
+DURATION = _object_schema({"sec": INTEGER, "nsec": INTEGER}, "duration")
+VECTOR = _object_schema(dict.fromkeys("xyz", NUMBER), "foxglove.Vector3")
+QUATERNION = _object_schema(dict.fromkeys("xyzw", NUMBER), "foxglove.Quaternion")
+POSE = _object_schema({"position": VECTOR, "orientation": QUATERNION}, "foxglove.Pose")
+POINT = _object_schema(dict.fromkeys("xyz", NUMBER), "foxglove.Point3")
+COLOR = _object_schema(dict.fromkeys("rgba", NUMBER), "foxglove.Color")
 
-ARROW = _object(
+ARROW = _object_schema(
     {"pose": POSE, "shaft_length": NUMBER, "shaft_diameter": NUMBER, "head_length": NUMBER, "head_diameter": NUMBER,
      "color": COLOR}, "foxglove.ArrowPrimitive",
 )  # fmt: skip
-CUBE = _object({"pose": POSE, "size": VECTOR, "color": COLOR}, "foxglove.CubePrimitive")
-SPHERE = _object({"pose": POSE, "size": VECTOR, "color": COLOR}, "foxglove.SpherePrimitive")
-CYLINDER = _object(
+CUBE = _object_schema({"pose": POSE, "size": VECTOR, "color": COLOR}, "foxglove.CubePrimitive")
+SPHERE = _object_schema({"pose": POSE, "size": VECTOR, "color": COLOR}, "foxglove.SpherePrimitive")
+CYLINDER = _object_schema(
     {"pose": POSE, "size": VECTOR, "bottom_scale": NUMBER, "top_scale": NUMBER, "color": COLOR},
     "foxglove.CylinderPrimitive",
 )
-TRIANGLES = _object(
-    {"pose": POSE, "points": _list(POINT), "color": COLOR, "colors": _list(COLOR), "indices": _list(INTEGER)},
+TRIANGLES = _object_schema(
+    {
+        "pose": POSE,
+        "points": _array_schema(POINT),
+        "color": COLOR,
+        "colors": _array_schema(COLOR),
+        "indices": _array_schema(INTEGER),
+    },
     "foxglove.TriangleListPrimitive",
 )
-ANY = {"type": "object"}
+ANY = {"type": "object"}  # primitives that mcplan does not send
 
-ENTITY = _object(
+ENTITY = _object_schema(
     {
         "timestamp": TIME, "frame_id": TEXT, "id": TEXT, "lifetime": DURATION, "frame_locked": FLAG,
-        "metadata": _list(_object({"key": TEXT, "value": TEXT}, "foxglove.KeyValuePair")), "arrows": _list(ARROW),
-        "cubes": _list(CUBE), "spheres": _list(SPHERE), "cylinders": _list(CYLINDER), "lines": _list(ANY),
-        "triangles": _list(TRIANGLES), "texts": _list(ANY), "models": _list(ANY),
+        "metadata": _array_schema(_object_schema({"key": TEXT, "value": TEXT}, "foxglove.KeyValuePair")),
+        "arrows": _array_schema(ARROW), "cubes": _array_schema(CUBE), "spheres": _array_schema(SPHERE),
+        "cylinders": _array_schema(CYLINDER), "lines": _array_schema(ANY), "triangles": _array_schema(TRIANGLES),
+        "texts": _array_schema(ANY), "models": _array_schema(ANY),
     },
     "foxglove.SceneEntity",
 )  # fmt: skip
-DELETION = _object({"timestamp": TIME, "type": INTEGER, "id": TEXT}, "foxglove.SceneEntityDeletion")
-TRANSFORM = _object(
+DELETION = _object_schema({"timestamp": TIME, "type": INTEGER, "id": TEXT}, "foxglove.SceneEntityDeletion")
+TRANSFORM = _object_schema(
     {"timestamp": TIME, "parent_frame_id": TEXT, "child_frame_id": TEXT, "translation": VECTOR, "rotation": QUATERNION},
     "foxglove.FrameTransform",
 )
-JOINT = _object(
+JOINT = _object_schema(
     {"name": TEXT, "position": NUMBER, "velocity": NUMBER, "acceleration": NUMBER, "effort": NUMBER},
     "foxglove.JointState",
 )
 
 SCHEMAS: dict[str, Schema] = {
-    "foxglove.FrameTransforms": _object({"transforms": _list(TRANSFORM)}, "foxglove.FrameTransforms"),
-    "foxglove.SceneUpdate": _object({"deletions": _list(DELETION), "entities": _list(ENTITY)}, "foxglove.SceneUpdate"),
-    "foxglove.JointStates": _object({"timestamp": TIME, "joints": _list(JOINT)}, "foxglove.JointStates"),
+    "foxglove.FrameTransforms": _object_schema({"transforms": _array_schema(TRANSFORM)}, "foxglove.FrameTransforms"),
+    "foxglove.SceneUpdate": _object_schema(
+        {"deletions": _array_schema(DELETION), "entities": _array_schema(ENTITY)}, "foxglove.SceneUpdate"
+    ),
+    "foxglove.JointStates": _object_schema({"timestamp": TIME, "joints": _array_schema(JOINT)}, "foxglove.JointStates"),
 }
-"""Schemas by their name in Foxglove."""
+"""JSON schema of each message, by Foxglove's name of the message."""

@@ -1,7 +1,8 @@
 """MCAP log of a run, for Foxglove and similar viewers: JSON messages with their JSON schemas.
 
-What Foxglove draws by itself comes in its own schemas, 30 times a second: ``/tf``, ``/scene``, ``/forces`` and
-``/joint_states``. All numbers of the run come at its rate, in schemas of this project; non-finite numbers are null.
+The messages that Foxglove draws, ``/tf``, ``/scene``, ``/forces`` and ``/joint_states``, have Foxglove's schemas and
+are logged 30 times a second. All numbers of the run are logged at the rate of the export, in schemas of mcplan;
+non-finite numbers become null.
 """
 
 import json
@@ -13,7 +14,7 @@ from typing import Any
 from mcap.writer import Writer
 
 from mcplan.export import foxglove
-from mcplan.export.foxglove import SCHEMAS as FOXGLOVE
+from mcplan.export.foxglove import SCHEMAS as FOXGLOVE_SCHEMAS
 from mcplan.record.run import WRENCH, XYZ, Run
 from mcplan.util.files import atomic_write
 from mcplan.version import __version__
@@ -37,7 +38,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "status": {"phase": TEXT, "qp_status": {"type": "integer"}},
     "contact_points": {"points": {"type": "array", "items": POINT}},
 }
-"""Name of a schema and the properties of its messages; SI units, world axes."""
+"""Properties of mcplan's messages, by the name of their schema; SI units, world axes."""
 
 
 def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
@@ -51,7 +52,7 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
         writer = Writer(stream)
         writer.start(profile="", library=f"mcplan {__version__}")
         schemas = {name: _schema(writer, name, properties) for name, properties in SCHEMAS.items()}
-        for name, schema in FOXGLOVE.items():
+        for name, schema in FOXGLOVE_SCHEMAS.items():
             schemas[name] = writer.register_schema(name, "jsonschema", json.dumps(schema).encode())
         channels: dict[str, int] = {}
 
@@ -63,33 +64,33 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
             writer.add_message(channels[topic], log_time=time, data=data, publish_time=time)
 
         add(0, *foxglove.scene(run))
-        shown = set(run.every(min(foxglove.RATE, rate or foxglove.RATE)).tolist())
-        for k in sorted(shown | set(run.every(rate).tolist())):
-            for message in foxglove.frame(run, k) if k in shown else ():
+        foxglove_samples = set(run.every(min(foxglove.RATE, rate or foxglove.RATE)).tolist())
+        for k in sorted(foxglove_samples | set(run.every(rate).tolist())):
+            for message in foxglove.frame(run, k) if k in foxglove_samples else ():
                 add(k, *message)
             for message in _messages(run, k):
                 add(k, *message)
         record = run.record
-        about = {"scenario": run.scenario.name, "robot": record.robot.name, "physics": record.physics}
-        writer.add_metadata("mcplan", {**about, "seed": str(record.seed), "dt": repr(record.dt)})
+        metadata = {"scenario": run.scenario.name, "robot": record.robot.name, "physics": record.physics}
+        writer.add_metadata("mcplan", {**metadata, "seed": str(record.seed), "dt": repr(record.dt)})
         writer.finish()
     return [path]
 
 
 def _json(message: dict[str, Any]) -> str:
-    """Return a message as JSON; numbers that are not finite (end of a failed run) become null."""
+    """Format a message as JSON; non-finite numbers (at the end of a failed run) become null."""
     try:
         return json.dumps(message, allow_nan=False)
     except ValueError:
-        return json.dumps(_finite(message))
+        return json.dumps(_without_nonfinite(message))
 
 
-def _finite(value: Any) -> Any:
-    """Replace every number that is not finite by None."""
+def _without_nonfinite(value: Any) -> Any:
+    """Replace every non-finite number by None."""
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: _without_nonfinite(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_finite(item) for item in value]
+        return [_without_nonfinite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -99,7 +100,7 @@ def _schema(writer: Writer, name: str, properties: dict[str, Any]) -> int:
 
 
 def _messages(run: Run, k: int) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield topic, schema and message of everything in sample k."""
+    """Yield topic, schema name and content of all of mcplan's messages of sample k."""
     yield (
         "/joints",
         "joints",

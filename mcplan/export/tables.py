@@ -1,6 +1,6 @@
-"""CSV tables of a run: one of samples, and one of contact points, whose number varies from sample to sample.
+"""CSV tables of a run: one of the samples, and one of the contact points, whose number varies between samples.
 
-Also the joints of a run as a ROS 2 ``trajectory_msgs/msg/JointTrajectory``, in YAML for ``ros2 topic pub``.
+Also the joint trajectory of a run as a ROS 2 ``trajectory_msgs/msg/JointTrajectory``, in YAML for ``ros2 topic pub``.
 """
 
 import csv
@@ -23,9 +23,9 @@ def points_file(path: Path) -> Path:
 
 
 def write_csv(run: Run, path: Path, rate: float | None = None) -> list[Path]:
-    """Write ``path`` with the samples and ``path`` with ``.points`` before its suffix; return both.
+    """Write the table of samples to ``path`` and that of contact points to `points_file`; return both paths.
 
-    Numbers have all digits of a double.
+    Numbers are written with all digits of a double.
 
     Parameters
     ----------
@@ -55,11 +55,16 @@ def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 
 RATE = 50.0
-"""Default points per second."""
+"""Default number of trajectory points per second."""
 
 
 def write_trajectory(run: Run, path: Path, rate: float | None = None) -> list[Path]:
-    """Write the message; return the file. Positions in rad or m, efforts in N m or N."""
+    """Write the joint trajectory (rad or m, N m or N); return the path.
+
+    Parameters
+    ----------
+    rate : trajectory points per second; `RATE` by default.
+    """
     rows = run.every(RATE if rate is None else rate)
     points = []
     for k in rows:

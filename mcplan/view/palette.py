@@ -66,7 +66,7 @@ LIMITS = {
     "jerk of the centre of mass": "#e0492e",
     "smoothness": "#8b93a1",
 }
-"""Colour of each kind of limit that may bound a motion (`mcplan.analysis.bounding`)."""
+"""Colour of each kind of limit that may bound a motion (`mcplan.analysis.active_limits`)."""
 
 PATCHES = (
     "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#17becf", "#bcbd22", "#5b6abf",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.analysis.plan_motion import in_place, loaded, motion_time, motions, segment_at
+from mcplan.analysis.plan_motion import carries_load, linking_contacts, motion_time, segment_at, segments_to_next
 from mcplan.errors import InputError
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.search.tree import SearchTree
@@ -57,14 +57,14 @@ def stance_frames(plan: Plan) -> list[Frame]:
     frames: list[Frame] = []
     for k, stance in enumerate(plan.stances):
         before = plan.stances[k - 1] if k else None
-        touching = in_place(before, stance)
-        carrying = tuple(c for c in touching if loaded(stance, c.patch))
+        touching = linking_contacts(before, stance)
+        carrying = tuple(c for c in touching if carries_load(stance, c.patch))
         moved = frozenset() if stance.moved is None else frozenset([stance.moved])
         frames.append(Frame(float(k), stance.q, touching, carrying, moved, _forces(stance, carrying), stance.objects))
         if k + 1 < len(plan.stances):
             end = _forces(plan.stances[k + 1], stance.contacts)
             begin = _forces(stance, stance.contacts)
-            segments = motions(plan, k)
+            segments = segments_to_next(plan, k)
             count = max(MIN_BETWEEN, int(motion_time(segments) / INTERVAL_S))
             for share in np.arange(1, count + 1) / (count + 1):
                 forces = {patch: _between(begin.get(patch), end.get(patch), share) for patch in begin | end}
@@ -178,7 +178,7 @@ def _forces(stance: PlannedStance, contacts: Sequence[Contact]):
     """
     found = {}
     for contact in contacts:
-        if not loaded(stance, contact.patch):
+        if not carries_load(stance, contact.patch):
             continue
         f, m = stance.wrenches[contact.patch][:3], stance.wrenches[contact.patch][3:]
         place, normal = contact.p, np.zeros(3)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.analysis.plan_motion import in_place, loaded, passing_times
+from mcplan.analysis.plan_motion import carries_load, linking_contacts, stance_times
 from mcplan.certificate.report import Report
 from mcplan.errors import InputError
 from mcplan.planning.plan import Plan, PlannedStance
@@ -51,7 +51,7 @@ def stances_page(plan: Plan, tree: SearchTree | None = None, certificate: Report
         page,
         bands=stance_bands(plan),
         duration=float(last),
-        seconds=passing_times(plan),
+        seconds=stance_times(plan),
         readings=plan_charts(plan),
         certificate=certificate_data(certificate),
         ghost=ghost_data(
@@ -130,7 +130,7 @@ def stance_bands(plan: Plan) -> list[dict[str, Any]]:
             "end": min(float(last), k + 0.5),
             "name": name,
             "colour": colours[name],
-            "facts": _facts(plan, k, in_place(plan.stances[k - 1] if k else None, stance)),
+            "facts": _facts(plan, k, linking_contacts(plan.stances[k - 1] if k else None, stance)),
         }
         for k, (name, stance) in enumerate(zip(names, plan.stances, strict=True))
     ]
@@ -140,7 +140,7 @@ def _facts(plan: Plan, k: int, touching: Sequence[Contact]) -> dict[str, Any]:
     stance, contacts = plan.stances[k], []
     for contact in touching:
         load = "no load"
-        if loaded(stance, contact.patch):
+        if carries_load(stance, contact.patch):
             load = f"{np.linalg.norm(stance.wrenches[contact.patch][:3]):.0f} N"
         moved = "moved" if contact.patch == stance.moved else ""
         contacts.append([f"{contact.patch} on {contact.support}", load, moved])

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.analysis.readings import LOADED_N, Readings, largest_grip
+from mcplan.analysis.readings import LOADED_N, Readings, max_grip_force
 from mcplan.planning.plan import Plan
 from mcplan.view.palette import LIMITS, PATCHES
-from mcplan.view.plan_film import loaded
+from mcplan.view.plan_film import carries_load
 
 TORQUE, VELOCITY, FRICTION, MARGIN = "#c2410c", "#7c3aed", "#2e8b57", "#1f6fd0"
 """Colours of curves."""
@@ -20,14 +20,14 @@ def run_charts(readings: Readings) -> dict[str, Any]:
     carried = []
     for i, patch in enumerate(run.patches):
         if np.any(readings.forces[:, i] > LOADED_N):
-            kinds = np.where(np.isnan(largest_grip(run, patch)[middle]), "cone", "grip").tolist()
-            used = numbers(readings.worst(readings.cone_used[:, i]), 3)
+            kinds = np.where(np.isnan(max_grip_force(run, patch)[middle]), "cone", "grip").tolist()
+            used = numbers(readings.worst(readings.cone_share[:, i]), 3)
             carried.append(_curve(patch, _patch_colour(i), readings.forces[middle, i], 1) | {"of": kinds, "used": used})
     limits = []
     for name, colour in (("torque", TORQUE), ("velocity", VELOCITY)):
         share, joints = readings.shares(name)
         limits.append(_curve(name, colour, 100 * share, 1) | {"whose": joints})
-    cone = readings.worst(np.fmax.reduce(readings.cone_used, axis=1))
+    cone = readings.worst(np.fmax.reduce(readings.cone_share, axis=1))
     limits.append(_curve("friction cone", FRICTION, 100 * cone, 1))
     margin = _curve("margin", MARGIN, 100 * readings.depth, 2)
     return {
@@ -45,7 +45,7 @@ def run_charts(readings: Readings) -> dict[str, Any]:
 def plan_charts(plan: Plan) -> dict[str, Any]:
     """Return the charts of a plan over its stances: forces, shares of limits, and the resisted push."""
     stances = plan.stances
-    patches = dict.fromkeys(name for stance in stances for name in stance.wrenches if loaded(stance, name))
+    patches = dict.fromkeys(name for stance in stances for name in stance.wrenches if carries_load(stance, name))
     forces = []
     for i, name in enumerate(patches):
         sizes = [float(np.linalg.norm(stance.wrenches.get(name, np.zeros(6))[:3])) for stance in stances]
@@ -70,14 +70,14 @@ def plan_charts(plan: Plan) -> dict[str, Any]:
 def _pace_chart(readings: Readings) -> Iterator[dict[str, Any]]:
     """Yield a chart of the used margin of the limits that bound the motion; none at the pace ``slow``."""
     pace = readings.pace
-    if not pace.bounded:
+    if not pace.has_active_limits:
         return
-    at = pace.bound_at(readings.middle)
+    at = pace.active_limits_at(readings.middle)
     curves = []
     for kind in [kind for kind in LIMITS if any(bound is not None and bound.kind == kind for bound in at)]:
         mine = [bound if bound is not None and bound.kind == kind else None for bound in at]
-        used = np.array([np.nan if bound is None else 100.0 * bound.used for bound in mine])
-        whose = ["" if bound is None else bound.whose for bound in mine]
+        used = np.array([np.nan if bound is None else 100.0 * bound.share for bound in mine])
+        whose = ["" if bound is None else bound.owner for bound in mine]
         curves.append(_curve(kind, LIMITS[kind], used, 0) | {"whose": whose})
     yield _chart(f"what bounds the pace {pace.name}, of its margin", "%", curves, low=0, limit=100)
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.analysis.closest_calls import TIME, Call, closest_calls
-from mcplan.analysis.pace import PaceOfRun, bound_text
+from mcplan.analysis.closest_calls import TIME_PATTERN, ClosestCall, closest_calls
+from mcplan.analysis.pace import PaceOfRun, limits_text
 from mcplan.analysis.readings import Readings
-from mcplan.analysis.slowest_tick import WORDS, slowest_ticks, steps_of_tick
+from mcplan.analysis.slowest_tick import PART_LABELS, slowest_ticks, steps_per_tick
 from mcplan.certificate.report import Check, Report
 from mcplan.planning.search.tree import SearchTree
 from mcplan.record.run import Run
@@ -143,7 +143,7 @@ def _failures(failures: Sequence[str]) -> str:
 
 def _with_time(text: str) -> str:
     """Escape a text and make its first time a link into the replay."""
-    found = TIME.search(text)
+    found = TIME_PATTERN.search(text)
     if found is None:
         return _text(text)
     begin, end = found.span("text")
@@ -172,7 +172,7 @@ def _attributes(name: str, cell: str) -> str:
     return number + (f' data-head="{_text(name)}"' if cell else ' data-empty=""')
 
 
-def _calls(calls: Sequence[Call]) -> str:
+def _calls(calls: Sequence[ClosestCall]) -> str:
     rows = []
     for call in calls:
         meter = ""
@@ -180,7 +180,7 @@ def _calls(calls: Sequence[Call]) -> str:
             kind = "over" if call.share > 1.0 + 1e-6 else "near" if call.share >= NEAR_LIMIT else ""
             width = 100 * min(max(call.share, 0.0), 1.0)
             meter = f'<div class="meter"><div class="{kind}" style="width:{width:.1f}%"></div></div>'
-        rows.append((_text(call.what), _text(call.value), meter, _text(call.where), _time(call.t)))
+        rows.append((_text(call.quantity), _text(call.value), meter, _text(call.where), _time(call.t)))
     note = (
         '<p class="note">The bar is the used share of the limit, amber from '
         f"{NEAR_LIMIT:.0%} on. The controller may use its whole friction cone: that cone is smaller "
@@ -247,7 +247,7 @@ def _clock_time(seconds: float) -> str:
 
 
 def _clock(run: Run) -> str:
-    timings = [(words, run.timing[name]) for name, words in WORDS.items() if len(run.timing.get(name, ()))]
+    timings = [(words, run.timing[name]) for name, words in PART_LABELS.items() if len(run.timing.get(name, ()))]
     if not timings:
         return ""
     rows = [
@@ -256,21 +256,22 @@ def _clock(run: Run) -> str:
     ]
     spent = sum(float(np.sum(run.timing[name])) for name in ("control", "physics") if name in run.timing)
     total = f"Control and physics took {spent:.1f} s for {run.t[-1] - run.t[0] + run.dt:.1f} s of motion"
-    slow = [(_clock_time(tick.time), _time(tick.t), _text(tick.phase), _text(WORDS.get(tick.part, tick.part)))
+    slow = [(_clock_time(tick.time), _time(tick.t), _text(tick.phase), _text(PART_LABELS.get(tick.part, tick.part)))
             for tick in slowest_ticks(run)]  # fmt: skip
     slowest = f"<h2>Slowest ticks</h2>{_table(('took', 'at', 'phase', 'most of it'), slow)}" if slow else ""
     return (
         f"<details><summary>Timings: {_text(total)}</summary>{_table(('part', 'median', '99 %', 'slowest'), rows)}"
-        f"<p class='note'>A control tick has {1e3 * steps_of_tick(run) * run.dt:g} ms.</p>{slowest}</details>"
+        f"<p class='note'>A control tick has {1e3 * steps_per_tick(run) * run.dt:g} ms.</p>{slowest}</details>"
     )
 
 
 def _pace(pace: PaceOfRun) -> str:
-    if not pace.reference.known:
+    if not pace.reference.has_motions:
         return ""
     rows = [
-        (f"{motion.stance}", _text(motion.name), _time(motion.begin), f"{motion.planned:.2f} s", f"{motion.took:.2f} s",
-         _text(bound_text(motion.bound)))
+        (f"{motion.stance}", _text(motion.name), _time(motion.start), f"{motion.planned_duration:.2f} s",
+         f"{motion.actual_duration:.2f} s",
+         _text(limits_text(motion.limit_shares)))
         for motion in pace.motions
     ]  # fmt: skip
     head = ("stance", "motion", "from", "planned", "took", "active limits, share of time")
@@ -278,7 +279,7 @@ def _pace(pace: PaceOfRun) -> str:
         "<p class='note'>A motion takes longer than planned where it waits: for a touchdown, for an error to decrease, "
         "or for the robot to come to rest.</p>"
     )
-    summary = f"Pace {pace.name}: {pace.planned:.1f} s planned, {pace.took:.1f} s taken"
+    summary = f"Pace {pace.name}: {pace.planned_duration:.1f} s planned, {pace.actual_duration:.1f} s taken"
     return f"<details><summary>{_text(summary)}</summary>{_table(head, rows)}{note}</details>"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.analysis.regions import contacts_key
+from mcplan.analysis.regions import contact_set_key
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.polygon import clip, counter_clockwise, half_planes
@@ -46,7 +46,7 @@ def draw_support(
     for row, contacts in enumerate(carrying):
         if not contacts:
             continue
-        key = contacts_key(contacts)
+        key = contact_set_key(contacts)
         if key not in visibility:
             visibility[key] = np.zeros(len(carrying), dtype=bool)
             polygon = support_polygon(contacts, mass)

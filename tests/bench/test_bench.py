@@ -11,7 +11,7 @@ from mcplan.bench import closed_loop, kernels, report as table
 from mcplan.bench.kernels import BATCHES, STATICS
 from mcplan.bench.measure import measure, medians
 from mcplan.bench.peers import Agreement
-from mcplan.bench.report import KERNELS, BenchReport, Row
+from mcplan.bench.report import KERNEL_RATIOS, BenchReport, Row
 from mcplan.bench.settings import BenchSettings
 from mcplan.cli import main as cli
 from mcplan.robot.robot_file import load_robot
@@ -45,7 +45,7 @@ class Told:
     def kernels(self, job):
         return {
             "peer": "pinocchio",
-            "kernels_us": dict.fromkeys(KERNELS, 1.0),
+            "kernels_us": dict.fromkeys(KERNEL_RATIOS, 1.0),
             "batch_us": dict.fromkeys(job["batches"], 1.0),
             "growth_us": dict.fromkeys(job["chains"], 1.0),
         }
@@ -78,7 +78,7 @@ def test_json_has_the_promised_keys_and_table_every_row(report):
     document = json.loads(json.dumps(report.to_json()))
     assert document["tick_compiled_us"] > 0
     assert document["tick_plain_us"] > document["tick_compiled_us"]
-    assert set(document["kernels_us"]) == set(KERNELS)
+    assert set(document["kernels_us"]) == set(KERNEL_RATIOS)
     assert set(document["batch_us"]) == set(BATCHES)
     assert all({"1"} <= set(found) <= {"1", "2"} for found in document["batch_us"].values())
     assert set(document["statics_us"]) == set(STATICS)

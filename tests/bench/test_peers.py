@@ -9,8 +9,8 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.bench.growth import plain_urdf
 from mcplan.bench.measure import tick_of_peer
-from mcplan.bench.peers import SCRIPTS, Peers, ask
-from mcplan.bench.reference_tick import Definition
+from mcplan.bench.peers import SCRIPTS, Peers, run_job
+from mcplan.bench.reference_tick import TickDefinition
 from mcplan.bench.settings import BenchSettings
 from mcplan.errors import InputError, JobFailed
 from mcplan.robot.robot_file import load_robot
@@ -42,7 +42,7 @@ def test_the_environments_are_found_where_they_are_made(tmp_path):
 
 def test_a_job_goes_in_and_an_answer_comes_out_with_one_thread(script):
     text = 'import json, os, sys; print(json.dumps([json.load(sys.stdin), os.environ["OPENBLAS_NUM_THREADS"]]))'
-    assert ask(sys.executable, script(text), {"a": [1, 2]}) == [{"a": [1, 2]}, "1"]
+    assert run_job(sys.executable, script(text), {"a": [1, 2]}) == [{"a": [1, 2]}, "1"]
 
 
 @pytest.mark.parametrize(
@@ -55,14 +55,14 @@ def test_a_job_goes_in_and_an_answer_comes_out_with_one_thread(script):
 )
 def test_a_failure_is_told_in_one_line(script, text, message):
     with pytest.raises(JobFailed, match=message):
-        ask(sys.executable, script(text), {}, timeout=1)
+        run_job(sys.executable, script(text), {}, timeout=1)
 
 
 def test_an_interpreter_that_is_none_is_told(script, tmp_path):
     broken = tmp_path / "python"
     broken.write_text("")
     with pytest.raises(JobFailed, match="cannot be run"):
-        ask(broken, script(""), {})
+        run_job(broken, script(""), {})
 
 
 def test_pinocchio_answers_for_all_kernels(tmp_path):
@@ -74,7 +74,7 @@ def test_pinocchio_answers_for_all_kernels(tmp_path):
         "urdf": str(urdf), "frame": "LLEG_LINK5", "calls": 2, "repeats": 1, "batch": 3, "batch_repeats": 1,
         "batches": ["mass_matrix"], "chains": {"7": str(urdf)},
     }  # fmt: skip
-    answer = ask(sys.executable, SCRIPTS / "peer_pinocchio.py", job)
+    answer = run_job(sys.executable, SCRIPTS / "peer_pinocchio.py", job)
     assert answer["nv"] == robot.nv
     assert set(answer["batch_us"]) == {"mass_matrix"}
     assert set(answer["growth_us"]) == {"7"}
@@ -83,7 +83,7 @@ def test_pinocchio_answers_for_all_kernels(tmp_path):
 
 
 def test_the_peer_is_given_the_posture_and_the_feet_of_the_tick(tmp_path):
-    robot, definition = load_robot("hrp2"), Definition()
+    robot, definition = load_robot("hrp2"), TickDefinition()
     q = robot.posture(definition.posture)
     job = tick_of_peer(robot, definition, tmp_path / "robot.urdf", BenchSettings())
     base = robot.frame_pose(q, robot.description.root)

@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 from mcplan.bench.peers import Agreement, compare, world_acceleration
-from mcplan.bench.reference_tick import Definition, ReferenceTick, along_edges, without_armature
+from mcplan.bench.reference_tick import ReferenceTick, TickDefinition, along_edges, without_armature
 from mcplan.robot.robot_file import load_robot
 
 
@@ -58,7 +58,7 @@ def test_the_centre_of_mass_sways_to_the_left(robot):
 
 
 def test_the_references_are_derivatives_of_each_other():
-    d, t, h = Definition(), 0.3, 1e-5
+    d, t, h = TickDefinition(), 0.3, 1e-5
     _, velocity, acceleration = d.reference(t)
     (before, slower, _), (after, faster, _) = d.reference(t - h), d.reference(t + h)
     np.testing.assert_allclose((after - before) / (2 * h), velocity, atol=1e-9)
@@ -107,5 +107,5 @@ def test_the_peers_base_acceleration_is_that_of_pinocchio(robot, tmp_path):
 
 
 def test_the_definition_changes_the_problem(robot):
-    heavy = ReferenceTick(robot, replace(Definition(), force_weight=1e-2))
+    heavy = ReferenceTick(robot, replace(TickDefinition(), force_weight=1e-2))
     assert not np.allclose(heavy(0.0)[0], ReferenceTick(robot)(0.0)[0], rtol=1e-3)

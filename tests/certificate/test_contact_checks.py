@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.certificate.contact_checks import _distance_to_polygon, _distance_to_segment, _unconstrained
+from mcplan.certificate.contact_checks import _distance_to_polygon, _distance_to_segment, _free_components
 from mcplan.certificate.motion_checks import worst
 
 POLYGON = np.array([[0.3, 0.0, 0.0], [0.1, 0.2, 0.0], [-0.3, 0.1, 0.0], [-0.2, -0.2, 0.0], [0.2, -0.2, 0.0]])
@@ -61,7 +61,7 @@ def test_what_acts_along_a_free_direction_is_told_in_the_axes_of_the_patch(sign)
             run=SimpleNamespace(wrench=wrench, patches=["grip"]),
             selections=[kept],
         )
-        found = _unconstrained(evidence, 0, "grip", np.arange(4))
+        found = _free_components(evidence, 0, "grip", np.arange(4))
         assert found == pytest.approx(np.full(4, 7.0 if free else 0.0), abs=1e-12)
 
 

@@ -85,7 +85,7 @@ def evidence(q, v, points=(), physics="contact"):
         record=SimpleNamespace(links=["a", "b", "c"], objects=["first", "second"], physics=physics),
         tolerances=SimpleNamespace(eom=1e-6, integration=1e-9, force=1e-6),
         point_sample=np.repeat(np.arange(count), len(points)),
-        point_target=np.full(found, NONE),
+        point_contact_index=np.full(found, NONE),
         contacts=[],
         time=lambda k: f"t = {k * DT:.3f} s",
     )
@@ -206,7 +206,7 @@ def test_hands_go_along_with_an_object_however_it_lies_and_turns(seed):
     np.testing.assert_allclose(p[[0, -1]], [begin[:3], end[:3]], atol=1e-12)
     np.testing.assert_allclose(R[-1], Rotation.from_quat(end[3:], scalar_first=True).as_matrix(), atol=1e-9)
     for k, hand in enumerate(hands):
-        turned, place = track.place(hand, times)
+        turned, place = track.contact_pose(hand, times)
         np.testing.assert_allclose(
             np.einsum("kji,kj->ki", R, place - p), np.tile(R[0].T @ (hand.p - p[0]), (5, 1)), atol=1e-9
         )

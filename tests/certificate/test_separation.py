@@ -1,4 +1,4 @@
-"""Distances of convex solids: bounds that planes prove, an independent engine, theorems."""
+"""Distances of convex_solid solids: bounds that planes prove, an independent engine, theorems."""
 
 import coal
 import numpy as np
@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.certificate.clearance_checks import _object_poses, _with_world
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.separation import GAP, Convex, Placed, plane_bound, signed_distances
-from mcplan.certificate.solids import ClearanceMonitor, convex, gather_solids
+from mcplan.certificate.solids import ClearanceMonitor, convex_solid, gather_solids
 from mcplan.collision.model import CollisionModel
 from mcplan.record.recording import record_robot
 from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
@@ -44,7 +44,7 @@ def pairs():
     which = rng.integers(0, len(found), (2, COUNT))
     R = Rotation.random(2 * COUNT, random_state=1).as_matrix().reshape(2, COUNT, 3, 3)
     p = rng.normal(size=(2, COUNT, 3)) * 0.25
-    solids = [convex(shape) for shape, _ in found]
+    solids = [convex_solid(shape) for shape, _ in found]
     a, b = (Placed(solids, which[i], R[i], p[i]) for i in (0, 1))
     return a, b, [other for _, other in found]
 
@@ -61,7 +61,7 @@ def test_distances_agree_with_coal(pairs, apart):
         poses.append([coal.Transform3s(R, p) for R, p in zip(x.R, x.p, strict=True)])
     expected = np.array([
         coal.distance(others[i], poses[0][k], others[j], poses[1][k], request, coal.DistanceResult())
-        for k, (i, j) in enumerate(zip(a.which, b.which, strict=True))
+        for k, (i, j) in enumerate(zip(a.solid_index, b.solid_index, strict=True))
     ])  # fmt: skip
     separate = expected > 0
     assert 100 < separate.sum() < COUNT - 50
@@ -92,10 +92,10 @@ def test_moving_one_solid_along_the_normal_moves_the_distance_by_as_much(pairs, 
     a, b, _ = pairs
     some = np.flatnonzero(apart.lower > 0.01)
     for shift in (0.005, -0.005):
-        moved = a._replace(p=a.p + shift * apart.normal).rows(some)
-        again = signed_distances(moved, b.rows(some), np.full(len(some), np.inf))
+        moved = a._replace(p=a.p + shift * apart.normal).select(some)
+        again = signed_distances(moved, b.select(some), np.full(len(some), np.inf))
         assert np.all(again.lower <= apart.lower[some] + abs(shift) + 1e-6)
-        bound = plane_bound(moved, b.rows(some), apart.normal[some])
+        bound = plane_bound(moved, b.select(some), apart.normal[some])
         np.testing.assert_allclose(bound, apart.lower[some] + shift, atol=1e-9)
 
 
@@ -106,13 +106,13 @@ def test_what_is_enough_ends_the_search_and_is_proven(pairs, apart):
     assert np.all(found.lower[far] >= 0.05)
     near = apart.upper < 0.05 - GAP
     np.testing.assert_allclose(found.lower[near], apart.lower[near], atol=2e-6)
-    shallow = signed_distances(a, b, np.full(COUNT, 0.0), deep=False)
+    shallow = signed_distances(a, b, np.full(COUNT, 0.0), compute_depth=False)
     assert np.array_equal(shallow.lower > 0, apart.lower > GAP)
 
 
 @pytest.mark.parametrize("depth", [-0.01, -8e-6, 0.0, 3e-6, 0.02])
 def test_boxes_face_to_face_by_exact_amounts(depth):
-    box = convex(Box((0.2, 0.3, 0.4)))
+    box = convex_solid(Box((0.2, 0.3, 0.4)))
     R = np.eye(3)[None]
     a = Placed([box], np.zeros(1, int), R, np.array([[0.0, 0.0, 0.4 + depth]]))
     b = Placed([box], np.zeros(1, int), R, np.array([[0.05, 0.1, 0.0]]))
@@ -122,7 +122,7 @@ def test_boxes_face_to_face_by_exact_amounts(depth):
 def test_solids_turn_with_their_frames():
     R, p = Rotation.from_euler("xyz", [0.3, -1.1, 2.0]).as_matrix(), np.array([0.1, 0.2, -0.3])
     for shape in (Box((0.2, 0.3, 0.4)), Cylinder(0.1, 0.5), Capsule(0.1, 0.5), Sphere(0.2)):
-        solid = convex(shape)
+        solid = convex_solid(shape)
         n = np.random.default_rng(3).normal(size=(50, 3))
         n /= np.linalg.norm(n, axis=1)[:, None]
         height = np.sum(n * solid.at(R, p).support(n), axis=1)

@@ -64,13 +64,13 @@ def test_bounds_of_the_curve_hold_and_are_not_far_off():
     curve, n = SegmentCurve(times, q), 400
     t = np.concatenate([np.linspace(a, b, n) for a, b in pairwise(times)])
     x = curve.sample(t)[:, 7:].reshape(-1, n, 3)
-    lower, upper = curve.range
+    lower, upper = curve.joint_range
     assert (x.min(axis=1) >= lower - 1e-12).all()
     assert (x.max(axis=1) <= upper + 1e-12).all()
     h = (np.diff(times) / (n - 1))[:, None]
     v = np.abs(np.diff(x, axis=1)).max(axis=1) / h
     a = np.abs(np.diff(x, n=2, axis=1)).max(axis=1) / h**2
-    for found, bound in ((v, curve.speed[:, 6:]), (a, curve.acceleration[:, 6:])):
+    for found, bound in ((v, curve.max_speed[:, 6:]), (a, curve.max_acceleration[:, 6:])):
         assert (found <= bound * (1 + 1e-6)).all()
         assert (found >= 0.2 * bound).all()
 
@@ -122,7 +122,7 @@ def test_the_least_distance_is_that_of_a_dense_look(plan, record, mechanism, ben
     (track,) = tracks
     solids = gather_solids(plan.scenario.robot, record, plan.scenario.environment)
     watch = ClearanceMonitor(solids, 0.0)
-    room = watch.allowed_overlap(frozenset((c.patch, c.support) for c in track.near))
+    room = watch.allowed_overlap(frozenset((c.patch, c.support) for c in track.allowed_contacts))
     t = np.linspace(0.0, track.duration, 801)
     R, p = mechanism.poses(track.curve.sample(t))
     R = np.concatenate([R, np.broadcast_to(np.eye(3), (len(t), 1, 3, 3))], axis=1)

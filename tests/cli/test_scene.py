@@ -5,7 +5,7 @@ import pytest
 import trimesh
 
 import mcplan as mc
-from mcplan.analysis.scene_start import step_links
+from mcplan.analysis.scene_start import is_one_step
 from mcplan.cli.main import main
 from mcplan.collision.model import CollisionModel
 
@@ -77,9 +77,9 @@ def test_surfaces_are_linked_where_neither_height_nor_gap_is_larger_than_a_step(
         other = mc.Surface("other", size=(1, 1), xyz=(0, 0, height))
         for one, of_one in ((floor, (0.0, 0.0)), (slope, (low, high))):
             near = of_one[0] - 0.2 <= height <= of_one[1] + 0.2
-            assert step_links(one, other, 0.2, 0.1) is step_links(other, one, 0.2, 0.1) is bool(near)
+            assert is_one_step(one, other, 0.2, 0.1) is is_one_step(other, one, 0.2, 0.1) is bool(near)
     beside = mc.Surface("beside", size=(1, 1), xyz=(0, 1.2, 0))
-    assert [step_links(floor, beside, 0.2, gap) for gap in (0.19, 0.21)] == [False, True]
+    assert [is_one_step(floor, beside, 0.2, gap) for gap in (0.19, 0.21)] == [False, True]
 
 
 def test_a_floor_is_laid_where_there_is_no_place_to_stand(tmp_path, monkeypatch, capsys):

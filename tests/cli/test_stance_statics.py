@@ -24,10 +24,10 @@ def test_the_regions_are_those_of_the_library(plan):
     # flat ground with enough friction: the ZMP may be wherever the centre of mass may
     assert found.zmp is not None
     assert found.zmp.area == pytest.approx(flat.area, rel=1e-6)
-    assert found.accelerating.section(found.com[2]).area < flat.area
+    assert found.acceleration_region.section(found.com[2]).area < flat.area
     assert found.rank.internal == 6
-    assert found.missing is None
-    assert min(cone.depth(np.array([0, 0, 100.0, 0, 0, 0])) for cone in found.cones.values()) > 0.0
+    assert found.shortfall is None
+    assert min(cone.depth(np.array([0, 0, 100.0, 0, 0, 0])) for cone in found.wrench_sets.values()) > 0.0
 
 
 def test_it_is_printed_drawn_and_written_as_json(plan, tmp_path, capsys):

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from mcplan.analysis.slowest_tick import slowest_tick
+from mcplan.analysis.slowest_tick import describe_slowest_tick
 from mcplan.util.qp_status import NO_QP, SOLVED
 
 
@@ -19,9 +19,9 @@ def run(**timing):
 
 def test_it_is_reported_with_time_phase_and_the_slowest_part():
     parts = {"machine": [0, 0, 0.045, 0], "program": [1e-3, 1e-3, 4e-3, 1e-3]}
-    text = slowest_tick(run(control=[1e-3, 1e-3, 0.05, 2e-3], **parts))
+    text = describe_slowest_tick(run(control=[1e-3, 1e-3, 0.05, 2e-3], **parts))
     assert text == "slowest tick: 50 ms at t = 0.004 s in swing, 45 ms of it machine (median 1.5 ms)"
 
 
 def test_a_run_without_clock_times_says_nothing():
-    assert slowest_tick(run()) == ""
+    assert describe_slowest_tick(run()) == ""

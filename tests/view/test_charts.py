@@ -10,7 +10,7 @@ from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 from mcplan.analysis.pace import PlannedReference
-from mcplan.analysis.readings import cone_used, friction_used
+from mcplan.analysis.readings import cone_share, friction_share
 from mcplan.control.phases import CustomPhase
 from mcplan.control.program import State
 from mcplan.core.rigid_body.tree import GRAVITY
@@ -74,7 +74,7 @@ def test_friction_is_that_of_the_world_in_which_it_ran(run):
     slippery = replace(run, record=record)
     for column, patch in enumerate(run.patches):
         np.testing.assert_allclose(slippery.patch_friction(patch), 0.5 * run.patch_friction(patch))
-        np.testing.assert_allclose(friction_used(slippery, column), 2.0 * friction_used(run, column))
+        np.testing.assert_allclose(friction_share(slippery, column), 2.0 * friction_share(run, column))
 
 
 def test_regions_momentum_and_weight_are_those_of_the_world_in_which_it_ran():
@@ -119,9 +119,9 @@ def test_a_patch_that_rests_and_later_grasps_is_measured_by_what_it_does_at_the_
     )
     phase = np.repeat([0, 1, 2], [60, 10, 10])  # it touches from sample 50 on
     changed, column = replace(run, record=record, phase=phase), run.patches.index("tip")
-    used, size = cone_used(changed, column), np.linalg.norm(run.wrench[:, column, :3], axis=1)
+    used, size = cone_share(changed, column), np.linalg.norm(run.wrench[:, column, :3], axis=1)
     assert np.isnan(used[:50]).all()
-    assert used[50:60] == pytest.approx(friction_used(run, column)[50:60])
+    assert used[50:60] == pytest.approx(friction_share(run, column)[50:60])
     assert used[60:70] == pytest.approx(size[60:70] / 6.0)
     assert used[70:] == pytest.approx(size[70:] / 12.0)
 
@@ -146,7 +146,7 @@ def test_names_that_mean_something_to_matplotlib_or_graphviz_are_written_as_they
 def test_friction_used_is_that_of_the_worst_point_that_carries(run):
     assert run.point_force.max() > 1.0
     for column in range(2):
-        used = friction_used(run, column)
+        used = friction_share(run, column)
         for k in range(0, len(run), 7):
             ratios = []
             for i in range(run.point_start[k], run.point_start[k + 1]):

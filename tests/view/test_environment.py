@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.analysis.regions import Regions
+from mcplan.analysis.regions import SupportRegionCache
 from mcplan.robot.description import Box, MeshShape
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.contact import Contact
@@ -268,7 +268,7 @@ def test_the_support_region_lies_on_the_ground_while_its_contacts_carry(shown):
 )  # fmt: skip
 def test_a_contact_that_changes_where_it_is_has_another_region(change):
     """A slope and a foot that bears little beside another foot, so that each of these moves an edge."""
-    regions = Regions(50.0)
+    regions = SupportRegionCache(50.0)
     other = surface_contact("other", [0.0, 0.5, 0.2], (0.0, -0.5, 0.8), friction=0.8)
     here = {"normal": (0.0, 0.3, 0.9), "friction": 0.7}
     for settings in (here, here | change):

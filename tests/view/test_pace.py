@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mcplan.analysis import pace as pace_module
-from mcplan.analysis.pace import PaceOfRun, bound_text, bounds
+from mcplan.analysis.pace import PaceOfRun, active_limits, limits_text
 from mcplan.analysis.readings import Readings
 from mcplan.certificate.verify import verify
 from mcplan.sim.simulate import simulate
@@ -26,25 +26,25 @@ def test_motions_fill_the_run_and_take_what_was_planned_and_what_they_wait(run):
     pace = PaceOfRun(run)
     assert pace.name == "fast"
     assert [motion.stance for motion in pace.motions] == list(range(1, len(run.plan.stances)))
-    ends = [motion.begin + motion.took for motion in pace.motions]
-    np.testing.assert_allclose(ends[:-1], [motion.begin for motion in pace.motions[1:]], atol=2 * run.dt)
+    ends = [motion.start + motion.actual_duration for motion in pace.motions]
+    np.testing.assert_allclose(ends[:-1], [motion.start for motion in pace.motions[1:]], atol=2 * run.dt)
     assert ends[-1] == pytest.approx(len(run) * run.dt, abs=2 * run.dt)
     for motion, stance in zip(pace.motions, run.plan.stances[1:], strict=True):
-        assert motion.planned == stance.transition.duration
-        assert sum(motion.bound.values()) == pytest.approx(1.0)
-    t, late = pace.behind()
+        assert motion.planned_duration == stance.transition.duration
+        assert sum(motion.limit_shares.values()) == pytest.approx(1.0)
+    t, late = pace.delays()
     assert late[0] == 0.0
-    assert late[-1] == pytest.approx(pace.took - pace.planned)
+    assert late[-1] == pytest.approx(pace.actual_duration - pace.planned_duration)
     assert t[-1] == pytest.approx(len(run) * run.dt, abs=2 * run.dt)
 
 
 def test_what_bounds_a_sample_is_what_bounds_its_place_on_the_planned_way(run):
     pace = PaceOfRun(run)
-    stretch = next(s for s in pace.reference.stretches if s.segment is not None)
-    bound = pace.bounds[1][0][3]
+    stretch = next(s for s in pace.reference.intervals if s.segment is not None)
+    bound = pace.limits_by_stance[1][0][3]
     k = stretch.begin + round(bound.t / run.dt)
-    assert pace.bound_at(np.array([k])) == [bound]
-    assert pace.bound_at(np.array([0]))[0] is None or stretch.begin == 0
+    assert pace.active_limits_at(np.array([k])) == [bound]
+    assert pace.active_limits_at(np.array([0]))[0] is None or stretch.begin == 0
 
 
 def test_the_page_has_a_chart_of_it_and_the_report_a_table(run):
@@ -58,9 +58,9 @@ def test_the_page_has_a_chart_of_it_and_the_report_a_table(run):
     assert np.nanmax(values) <= 102
     page = report_page(run, verify(run), "<p>the replay</p>")
     pace = PaceOfRun(run)
-    assert f"Pace fast: {pace.planned:.1f} s planned, {pace.took:.1f} s taken" in page
+    assert f"Pace fast: {pace.planned_duration:.1f} s planned, {pace.actual_duration:.1f} s taken" in page
     for motion in pace.motions:
-        assert bound_text(motion.bound) in page
+        assert limits_text(motion.limit_shares) in page
 
 
 def test_what_bounds_a_motion_is_found_once_for_all_pages_of_a_run(run, monkeypatch):
@@ -68,9 +68,9 @@ def test_what_bounds_a_motion_is_found_once_for_all_pages_of_a_run(run, monkeypa
 
     def counted(retimer, segment):
         found.append(id(segment))
-        return bounds(retimer, segment)
+        return active_limits(retimer, segment)
 
-    monkeypatch.setattr(pace_module, "bounds", counted)
+    monkeypatch.setattr(pace_module, "active_limits", counted)
     report_page(run, verify(run))
     assert found == [id(part) for stance in run.plan.stances[1:] for part in stance.transition.segments]
 

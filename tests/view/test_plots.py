@@ -9,7 +9,7 @@ import pytest
 from mcplan.analysis.pace import PlannedReference
 from mcplan.analysis.readings import Readings
 from mcplan.analysis.regions import com_limits
-from mcplan.analysis.slowest_tick import WORDS
+from mcplan.analysis.slowest_tick import PART_LABELS
 from mcplan.errors import InputError
 from mcplan.motion.time_parameterization import TimeParameterization
 from mcplan.scene.contact import Carrier
@@ -107,9 +107,9 @@ def test_the_reference_follows_the_laws_of_time_of_the_plan(run):
 
     faster = with_segments(run, lambda segments: tuple(map(twice_as_fast, segments)))
     slow, fast = PlannedReference(run), PlannedReference(faster)
-    assert slow.known
+    assert slow.has_motions
     planned = slow.com()
-    for stretch, end in slow._with_ends():
+    for stretch, end in slow._intervals_with_ends():
         half = stretch.begin + (end - stretch.begin) // 2
         twice = min(2 * half - stretch.begin, len(run) - 1)
         assert fast.com()[half] == pytest.approx(planned[twice], abs=1e-9)
@@ -132,16 +132,16 @@ def test_a_state_of_the_users_own_follows_no_motion_of_the_plan_whatever_it_is_c
     phases = [p.model_copy(update={"name": name}) for p, name in zip(run.record.phases, own, strict=True)]
     assert "lift arm" in own
     record = run.record.model_copy(update={"phases": phases})
-    known = PlannedReference(replace(run, record=record, live_plan=replace(run.plan, scenario=scenario))).stretches
-    assert [stretch.begin for stretch in known] == [stretch.begin for stretch in PlannedReference(run).stretches]
+    known = PlannedReference(replace(run, record=record, live_plan=replace(run.plan, scenario=scenario))).intervals
+    assert [stretch.begin for stretch in known] == [stretch.begin for stretch in PlannedReference(run).intervals]
 
 
 def test_a_contact_on_an_object_that_is_moved_goes_along_with_it(run):
     reference = PlannedReference(run)
-    stretch = next(stretch for stretch in reference.stretches if stretch.segment is not None)
+    stretch = next(stretch for stretch in reference.intervals if stretch.segment is not None)
     k = stretch.begin + 1
     patch = next(name for name, touches in zip(run.patches, run.active[k], strict=True) if touches)
-    contact = reference.place(k, patch, run.q[k])
+    contact = reference.patch_reference(k, patch, run.q[k])
     box = replace(contact, carrier=Carrier("box", 1.0, np.zeros(3), None), p=contact.p + np.array([0.3, 0.0, 0.0]))
 
     class Stance:
@@ -151,8 +151,8 @@ def test_a_contact_on_an_object_that_is_moved_goes_along_with_it(run):
         moved = PlannedReference(
             replace(run, live_plan=SimpleNamespace(stances=[Stance] * 99, scenario=run.plan.scenario))
         )
-        moved.__dict__["stretches"] = [replace(stretch, segment=replace(stretch.segment, objects=objects))]
-        place = moved.place(k, patch, run.q[k])
+        moved.__dict__["intervals"] = [replace(stretch, segment=replace(stretch.segment, objects=objects))]
+        place = moved.patch_reference(k, patch, run.q[k])
         assert place.p - run.robot.frame_pose(run.q[k], patch)[:3, 3] == pytest.approx([ahead, 0, 0], abs=2e-3)
 
 
@@ -208,10 +208,10 @@ def test_clock_times_are_drawn_where_there_are_some_and_unsolved_programs_are_ma
     assert run.timing
     drawn = curves(plot_clock(run).axes[0])
     labels = [" ".join(label.split()) for label in drawn]
-    for words in WORDS.values():
+    for words in PART_LABELS.values():
         assert any(label.startswith(f"{words} median") for label in labels)
         (curve,) = (drawn[label] for label in drawn if " ".join(label.split()).startswith(f"{words} median"))
-        times = next(run.timing[name] for name, text in WORDS.items() if text == words)
+        times = next(run.timing[name] for name, text in PART_LABELS.items() if text == words)
         assert np.allclose(curve, 1e6 * times)
     parts = sum(run.timing[name] for name in ("terms", "machine", "program"))
     assert np.all(parts <= run.timing["control"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mcplan as mc
-from mcplan.analysis.closest_calls import WORDS, closest_calls, share_of, time_of
+from mcplan.analysis.closest_calls import LABELS, closest_calls, share_of, split_time
 from mcplan.analysis.readings import Readings
 from mcplan.analysis.slowest_tick import slowest_ticks
 from mcplan.certificate.report import Check, Report
@@ -93,7 +93,7 @@ def test_clock_times_have_the_unit_that_suits_them(seconds, text):
 
 
 def test_closest_calls_are_those_of_the_certificate_the_worst_first(run, report):
-    calls = {call.what: call for call in closest_calls(run, report)}
+    calls = {call.quantity: call for call in closest_calls(run, report)}
     torque = next(check for check in report.checks if check.name == "torque")
     assert calls["joint torque"].share == pytest.approx(torque.value)
     assert calls["joint torque"].where in run.record.joints
@@ -112,10 +112,10 @@ def test_grips_are_among_the_closest_calls_and_every_kind_is_a_line_that_there_i
     gripped = waving_run(tip="grasp")
     certificate = verify(gripped)
     force = next(check for check in certificate.checks if check.name == "grasp force")
-    calls = {call.what: call for call in closest_calls(gripped, certificate)}
+    calls = {call.quantity: call for call in closest_calls(gripped, certificate)}
     assert calls["force on a grasp"].share == pytest.approx(force.value)
     lines = {check.name for check in (*certificate.checks, *verify(waving_run()).checks)}
-    assert WORDS.keys() - {"normal force"} <= lines  # that is of contacts with a limit
+    assert LABELS.keys() - {"normal force"} <= lines  # that is of contacts with a limit
 
 
 def test_what_is_beyond_a_limit_by_no_more_than_the_tolerance_is_not_drawn_as_broken(run, report):
@@ -123,7 +123,7 @@ def test_what_is_beyond_a_limit_by_no_more_than_the_tolerance_is_not_drawn_as_br
         checks = tuple(
             replace(check, value=-1e-3, passed=passed) if check.name == "position" else check for check in report.checks
         )
-        calls = {call.what: call for call in closest_calls(run, replace(report, checks=checks))}
+        calls = {call.quantity: call for call in closest_calls(run, replace(report, checks=checks))}
         share = calls["joint position"].share
         assert share == 1.0 if passed else share > 1.0
 
@@ -136,7 +136,7 @@ def test_a_margin_of_zero_is_the_worst_and_an_amount_of_zero_is_none(run, report
         Check("unplanned contact", 0.0, "s", "<= 0", True),
     )
     found = closest_calls(replace(run, live_plan=replace(run.plan, stances=stances)), replace(report, checks=checks))
-    calls = {call.what: call for call in found}
+    calls = {call.quantity: call for call in found}
     assert calls.keys() == {"clearance", "push that a stance resists"}
     assert calls["clearance"].value == "0 mm"
     assert (calls["push that a stance resists"].value, calls["push that a stance resists"].where) == (
@@ -146,7 +146,7 @@ def test_a_margin_of_zero_is_the_worst_and_an_amount_of_zero_is_none(run, report
 
 def test_a_joint_that_slides_comes_within_millimetres_of_its_limit(run, report):
     check = Check("position", 0.012, "m from the limit", ">= 0", True, "rail, t = 0.100 s")
-    (call,) = (c for c in closest_calls(run, replace(report, checks=(check,))) if c.what == "joint position")
+    (call,) = (c for c in closest_calls(run, replace(report, checks=(check,))) if c.quantity == "joint position")
     assert (call.value, call.where, call.t) == ("12 mm from the limit", "rail", 0.1)
 
 
@@ -157,9 +157,9 @@ def test_the_time_of_a_line_is_the_link_and_nothing_else_of_it():
 
 
 def test_times_and_shares_are_read_from_the_lines():
-    assert time_of("left_sole at t = 14.613 s") == ("left_sole", 14.613)
-    assert time_of("RLEG_JOINT3, t = 14.097 s") == ("RLEG_JOINT3", 14.097)
-    assert time_of("left_sole on floor") == ("left_sole on floor", None)
+    assert split_time("left_sole at t = 14.613 s") == ("left_sole", 14.613)
+    assert split_time("RLEG_JOINT3, t = 14.097 s") == ("RLEG_JOINT3", 14.097)
+    assert split_time("left_sole on floor") == ("left_sole on floor", None)
     line = Check("slip", 0.0005, "m", "<= 0.001", True)
     assert share_of(line) == pytest.approx(0.5)
     assert share_of(replace(line, bound=">= 0")) is None

@@ -6,10 +6,10 @@ from mcplan.certificate.engines.contract import Engine
 from mcplan.errors import InputError
 
 PACKAGES = {"pinocchio": "pin", "mujoco": "mujoco"}
-"""Name on PyPI of each engine's library."""
+"""Name on PyPI of the library of each engine."""
 
 NAMES = tuple(PACKAGES)
-"""Names of engines: each has a module here with a class ``ENGINE``, an extra of the package, and a library."""
+"""Names of the engines: each is a module here with a class ``ENGINE``, and an extra of mcplan with its library."""
 
 
 def engine_class(name: str) -> type[Engine]:

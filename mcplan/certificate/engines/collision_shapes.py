@@ -24,11 +24,11 @@ class CollisionShape:
 
     Parameters
     ----------
-    owner : the link, obstacle, surface, bar or object that it belongs to.
-    kind : ``box``, ``sphere``, ``cylinder``, ``capsule`` (both along z), or ``hull``.
-    size : half lengths of a box; radius, of a cylinder or capsule followed by half its length; m.
-    R, p : pose in the link or the object, or in the world.
-    vertices : (k, 3) of a hull, in the frame (R, p), m.
+    owner : name of the link, obstacle, surface, bar or object.
+    kind : ``box``, ``sphere``, ``cylinder`` or ``capsule`` (both along z), or ``hull``.
+    size : half lengths of a box; radius of a sphere; radius and half length of a cylinder or capsule; m.
+    R, p : pose in the frame of the link or object; for others in the world.
+    vertices : (k, 3) vertices of a hull, in the frame (R, p), m.
     """
 
     owner: str
@@ -42,7 +42,7 @@ class CollisionShape:
 def link_shapes(record: RunRecord) -> Iterator[CollisionShape]:
     """Yield the shapes of the links, in the links' frames.
 
-    A link with a patch but without shapes in the URDF has a plate, a tenth as thick as the patch is long.
+    A body with a patch but without shapes in the URDF gets a plate, a tenth as thick as the patch is long, or a ball.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def link_shapes(record: RunRecord) -> Iterator[CollisionShape]:
         root = ET.fromstring(text)
     except ET.ParseError as error:
         raise RunError(f"the URDF in this run cannot be read: {error}") from error
-    shaped = set[str]()
+    links_with_shapes = set[str]()
     for link in root.iter("link"):
         for element in link.findall("collision"):
             geometry, origin = element.find("geometry"), element.find("origin")
@@ -67,22 +67,22 @@ def link_shapes(record: RunRecord) -> Iterator[CollisionShape]:
             place = {} if origin is None else origin.attrib
             xyz, rpy = (_numbers(place.get(key, "0 0 0")) for key in ("xyz", "rpy"))
             R, p = Rotation.from_euler("xyz", rpy).as_matrix(), np.array(xyz)
-            shaped.add(link.attrib["name"].strip())
+            links_with_shapes.add(link.attrib["name"].strip())
             yield _link_shape(link.attrib["name"].strip(), geometry[0], R, p, record.robot.meshes)
-    yield from _patch_shapes(record.robot, shaped)
+    yield from _patch_shapes(record.robot, links_with_shapes)
 
 
-def _patch_shapes(robot: RobotRecord, shaped: Collection[str]) -> Iterator[CollisionShape]:
-    """Yield a plate or a ball for each patch of a body none of whose links has a shape, in the frame of its link."""
+def _patch_shapes(robot: RobotRecord, links_with_shapes: Collection[str]) -> Iterator[CollisionShape]:
+    """Yield a plate or a ball for each patch of a body without shapes, in the frame of the patch's link."""
     body = list(range(len(robot.links)))
     for joint in robot.joints:
         if joint.coordinate < 0:  # fixed or locked: both links are one body
-            one, other = body[joint.parent], body[joint.child]
-            body = [one if index == other else index for index in body]
-    shaped_bodies = {body[i] for i, link in enumerate(robot.links) if link.name in shaped}
+            kept, merged = body[joint.parent], body[joint.child]
+            body = [kept if index == merged else index for index in body]
+    bodies_with_shapes = {body[i] for i, link in enumerate(robot.links) if link.name in links_with_shapes}
     for patch in robot.patches:
         R, p, owner = np.array(patch.R), np.array(patch.p), robot.links[patch.link].name
-        if body[patch.link] in shaped_bodies:
+        if body[patch.link] in bodies_with_shapes:
             continue
         if patch.kind == "ball":
             yield CollisionShape(owner, "sphere", (patch.radius,), R, p)
@@ -96,7 +96,7 @@ def scene_shapes(record: RunRecord) -> Iterator[CollisionShape]:
     """Yield the shapes of surfaces, bars and obstacles in the world, at their poses in the physics."""
     environment = record.scenario.document.get("environment") or {}
     for item in environment.get("surfaces") or ():
-        yield _slab(item, record.world.surfaces.get(item["name"]))
+        yield _surface_shape(item, record.world.surfaces.get(item["name"]))
     for item in environment.get("bars") or ():
         ends = np.array(item["ends"], float)
         axis = ends[1] - ends[0]
@@ -104,14 +104,14 @@ def scene_shapes(record: RunRecord) -> Iterator[CollisionShape]:
         R = Rotation.align_vectors([axis / length], [[0.0, 0.0, 1.0]])[0].as_matrix()
         yield CollisionShape(item["name"], "cylinder", (float(item["radius"]), length / 2), R, ends.mean(axis=0))
     for item in environment.get("obstacles") or ():
-        yield _solid(item, *_pose(item), record.plan.meshes)
+        yield _body_shape(item, *_pose(item), record.plan.meshes)
 
 
 def object_shapes(record: RunRecord) -> Iterator[CollisionShape]:
     """Yield the shapes of free objects, in their own frames."""
     environment = record.scenario.document.get("environment") or {}
     for item in environment.get("objects") or ():
-        yield _solid(item, np.eye(3), np.zeros(3), record.plan.meshes)
+        yield _body_shape(item, np.eye(3), np.zeros(3), record.plan.meshes)
 
 
 def _link_shape(
@@ -130,7 +130,7 @@ def _link_shape(
     return CollisionShape(link, shape.tag, size, R, p)
 
 
-def _solid(item: dict[str, Any], R: np.ndarray, p: np.ndarray, meshes: Mapping[str, MeshRecord]) -> CollisionShape:
+def _body_shape(item: dict[str, Any], R: np.ndarray, p: np.ndarray, meshes: Mapping[str, MeshRecord]) -> CollisionShape:
     name = item["name"]
     if "mesh" in item:
         if name not in meshes:
@@ -146,7 +146,7 @@ def _solid(item: dict[str, Any], R: np.ndarray, p: np.ndarray, meshes: Mapping[s
     return CollisionShape(name, kind, size, R, p)
 
 
-def _slab(item: dict[str, Any], place: PlaceRecord | None) -> CollisionShape:
+def _surface_shape(item: dict[str, Any], place: PlaceRecord | None) -> CollisionShape:
     """Return the solid below a surface, as the hull of its corners."""
     R, p = _pose(item) if place is None else (np.array(place.R), np.array(place.p))
     thickness = float(item.get("thickness", 0.05))

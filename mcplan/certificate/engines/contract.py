@@ -2,14 +2,14 @@
 
 An engine gets the robot of the record: every link with its own mass, and every movable joint with its own coordinate,
 including locked and mimic joints. ``joints.py`` adds couplings and rotor inertias for all engines. So the engine's
-model is a plain tree, and a further engine is one file.
+model is a plain tree, and a new engine needs one file only.
 
-The state is that of a free joint (in Pinocchio, a translation followed by a ball joint)::
+The base has a free joint (in Pinocchio, a translation followed by a ball joint). State and velocity are::
 
     x = [base x y z, base quaternion w x y z, joints]     u = [velocity in world axes, rotation in base axes, rates]
 
-Integrating translation and rotation separately keeps ``x`` in R³ x SO(3), as in the run: a
-Pinocchio free flyer would take a twist in base axes, whose exponential is another curve.
+Translation and rotation are integrated separately, so that ``x`` moves in R³ x SO(3), as in the run. A free flyer of
+Pinocchio would take a twist in base axes, whose exponential is another curve.
 
 Sources: MuJoCo, Computation, "floating objects"; Featherstone 2008, sec. 4.4 on free and ball joints.
 """
@@ -31,7 +31,7 @@ class EngineSample(NamedTuple):
 
     Parameters
     ----------
-    force : (6+m,) generalised force ``M a + h - sum J' w`` without rotors, in the axes of ``u``; N, N m.
+    force : (6+m,) generalised force ``M a + h - sum J' w`` without rotor inertias, in the axes of ``u``; N, N m.
     com : (3,) centre of mass, m.
     R, p : (P, 3, 3), (P, 3) poses of the patch frames in the world, m.
     twist : (P, 6) velocity of the patch origin and rotation, world axes, m/s and rad/s.
@@ -48,7 +48,7 @@ class EngineSample(NamedTuple):
 
 
 BASE = "the base"
-"""Name under which the floating base is described."""
+"""Name of the floating base in the joints of a URDF."""
 
 
 class JointDescription(NamedTuple):
@@ -72,11 +72,14 @@ class JointDescription(NamedTuple):
 
 
 def body_row(mass: float, com: np.ndarray, inertia: np.ndarray, R: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Return mass, ``m c`` and inertia about the base origin (xx yy zz xy xz yz) of a link at R, p; they add up.
+    """Return mass, ``m c`` and inertia about the base origin (xx yy zz xy xz yz) of a link: (10,).
+
+    The rows of the links of a rigid body add up to that of the body.
 
     Parameters
     ----------
-    mass, com, inertia : kg, (3,) m, (3,3) kg m² at the centre of mass, in the link's axes.
+    mass, com, inertia : kg; (3,) m; (3,3) kg m² about the centre of mass, in the link's axes.
+    R, p : pose of the link in the base frame.
     """
     c = R @ com + p
     about = R @ inertia @ R.T + mass * ((c @ c) * np.eye(3) - np.outer(c, c))
@@ -99,7 +102,7 @@ class EngineDistances(Protocol):
         ----------
         x : (7+m,) state as in ``Engine``.
         objects : pose (7,) of every free object, position and quaternion w x y z.
-        pairs : names of links and of things around them.
+        pairs : names of links, and of links, surfaces, bars, obstacles or objects.
         """
 
 
@@ -108,15 +111,15 @@ class Engine(ABC):
 
     Parameters
     ----------
-    robot : the record; ``moving_joints`` gives the joints that get a coordinate, in this order.
+    robot : record of the robot; the joints of ``moving_joints`` have coordinates, in this order.
     patches : names of the P patches.
     """
 
     name: str
-    """As in ``--with``."""
+    """Name of the engine, as in ``--with``."""
 
     version: str
-    """Of the library."""
+    """Version of its library."""
 
     @abstractmethod
     def __init__(self, robot: RobotRecord, patches: Sequence[str]): ...
@@ -127,9 +130,10 @@ class Engine(ABC):
 
         Parameters
         ----------
-        x, u, a : (7+m,), (6+m,), (6+m,) state and ``a = du/dt``; the quaternion has length one. A ball joint, three of
-            the m, has four numbers in x, its unit quaternion w x y z, and in u its turn in the child's axes.
-        wrench : (P, 6) of the environment on the patches at their origins, world axes.
+        x, u, a : (7+m,), (6+m,), (6+m,) state, velocity, and ``a = du/dt``; the quaternion has length one. A ball joint
+            counts as three of the m joints; it has four numbers in x, its unit quaternion w x y z, and in u its angular
+            velocity in the child's axes.
+        wrench : (P, 6) wrenches of the environment on the patches at their origins, world axes.
         """
 
     @abstractmethod
@@ -166,9 +170,9 @@ class Engine(ABC):
 
 
 def moving_joints(robot: RobotRecord) -> list[int]:
-    """Return the indices of the joints that are not fixed, depth first.
+    """Return the indices of the joints that are not fixed, in depth-first order.
 
-    Both engines store their joints in this order; a record may have another one.
+    Both engines store their joints in this order; that of the record may differ.
     """
     children: dict[int, list[int]] = {}
     for index, joint in enumerate(robot.joints):

@@ -1,8 +1,8 @@
 """Coordinate map between a run and an engine: couplings, locked joints, rotors, base axes.
 
-Ball and universal joints are not part of the URDF format, and other readers refuse them. For the comparison with all
-joints at zero they are replaced by hinges: a ball joint by three about x, y and z, with massless links between them.
-This gives the same masses, places, axes and limits.
+Ball and universal joints are not part of the URDF format, and other readers reject them. For the comparison with all
+joints at zero they are replaced by hinges: a ball joint by three hinges about x, y and z, with massless links between
+them. Masses, positions, axes and limits stay the same.
 """
 
 import copy
@@ -15,8 +15,8 @@ from scipy.spatial.transform import Rotation
 from mcplan.certificate.engines.contract import moving_joints
 from mcplan.record.records import RobotRecord
 
-RATE_STEP = 1e-4
-"""s: step of the difference quotient of a ball joint's rate map."""
+RATE_STEP_S = 1e-4
+"""s: step of the difference quotient of a ball joint's left Jacobian."""
 
 
 class EngineCoordinates:
@@ -24,16 +24,16 @@ class EngineCoordinates:
 
         positions = G q + offset      rates = G v      force on the coordinates = G' force on the joints
 
-    G holds the multipliers of mimic joints; a locked joint has a row of zeros and its value as offset. A force on
-    the coordinates follows from virtual power, and rotors add ``armature * vd`` to it.
+    G holds the multipliers of mimic joints; a locked joint has a row of zeros, and its position as offset. The forces
+    on the coordinates follow from virtual power; rotors add ``armature * vd``.
 
-    For a ball joint with the rotation vector phi an engine has the unit quaternion w x y z, and the angular velocity in
-    the child's axes, ``w = J' phi'`` with the left Jacobian J of phi. The generalised forces are ``J`` times the
-    moment.
+    A ball joint has the rotation vector phi in a run. In an engine it has the unit quaternion w x y z, and the angular
+    velocity in the child's axes, ``w = J^T dphi/dt`` with the left Jacobian J of phi. The generalised forces are ``J``
+    times the moment.
 
     Parameters
     ----------
-    robot : the record.
+    robot : record of the robot.
     """
 
     def __init__(self, robot: RobotRecord):
@@ -47,7 +47,7 @@ class EngineCoordinates:
                 self.G[row, joint.coordinate] = joint.multiplier
 
     def state(self, q: np.ndarray) -> np.ndarray:
-        """Return x (N, 7+m) of q (N, 7+n), one number longer per ball joint; the base quaternion is normalised."""
+        """Return x (N, 7+m) of q (N, 7+n); each ball joint adds one number. The base quaternion is normalised."""
         quat = q[:, 3:7] / np.linalg.norm(q[:, 3:7], axis=1, keepdims=True)
         joints = q[:, 7:] @ self.G.T + self.offset
         for row in reversed(self._balls):
@@ -68,7 +68,9 @@ class EngineCoordinates:
         a, rates = self.rate(q, vd), v[:, 6:] @ self.G.T
         for row, phi in self._ball_rotations(q):
             rate = rates[:, row : row + 3]
-            J_dot = (left_jacobian(phi + RATE_STEP * rate) - left_jacobian(phi - RATE_STEP * rate)) / (2 * RATE_STEP)
+            J_dot = (left_jacobian(phi + RATE_STEP_S * rate) - left_jacobian(phi - RATE_STEP_S * rate)) / (
+                2 * RATE_STEP_S
+            )
             a[:, 6 + row : 9 + row] += np.einsum("nji,nj->ni", J_dot, rate)
         return a
 
@@ -82,7 +84,7 @@ class EngineCoordinates:
     def step_rate(self, q: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
         """Return the constant u (N, 6+m) that moves the joints from q to ``q + dt v`` in dt (s).
 
-        Equal to ``rate`` except for ball joints, whose angular velocity varies when their coordinates change evenly.
+        It equals ``rate``, except for ball joints: their angular velocity varies if their coordinates change linearly.
         """
         u, rates = self.rate(q, v), v[:, 6:] @ self.G.T
         for row, phi in self._ball_rotations(q):
@@ -101,15 +103,16 @@ class EngineCoordinates:
         return np.asarray(0.5 * (v[:, 6:] ** 2 @ self.armature))
 
     def configuration(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the configuration (7+n,) of a state x (7+m,): by least squares over the joints of each coordinate.
+        """Return the configuration (7+n,) of a state x (7+m,), by least squares over the joints of each coordinate.
 
-        The joints of one coordinate agree if the state comes from ``state`` and ``rate``.
+        For a state from ``state`` and ``rate`` all joints of a coordinate agree. Ball joints get the rotation vector
+        nearest to that in ``q``; coordinates without joints keep their value in ``q``.
         """
         weight = np.sum(self.G**2, axis=0)
         found = x[7:]
         for row, phi in self._ball_rotations(q[None]):
             rotation = Rotation.from_quat(found[row : row + 4], scalar_first=True).as_rotvec()
-            found = np.concatenate([found[:row], _nearest(rotation, phi[0]), found[row + 4 :]])
+            found = np.concatenate([found[:row], _nearest_equivalent(rotation, phi[0]), found[row + 4 :]])
         joints = np.where(weight > 0, (found - self.offset) @ self.G / np.where(weight > 0, weight, 1.0), q[7:])
         return np.concatenate([x[:7], joints])
 
@@ -129,13 +132,13 @@ def left_jacobian(phi: np.ndarray) -> np.ndarray:
     return total
 
 
-def _nearest(turn: np.ndarray, phi: np.ndarray) -> np.ndarray:
-    """Return the rotation vector nearest to phi (3,) with the same rotation as ``turn`` (3,)."""
-    angle = float(np.linalg.norm(turn))
+def _nearest_equivalent(rotation: np.ndarray, phi: np.ndarray) -> np.ndarray:
+    """Return the rotation vector nearest to phi (3,) with the same rotation as ``rotation`` (3,)."""
+    angle = float(np.linalg.norm(rotation))
     if angle < 1e-12:
-        return turn
-    axis = turn / angle
-    return np.asarray(turn + axis * 2 * np.pi * np.round((phi - turn) @ axis / (2 * np.pi)))
+        return rotation
+    axis = rotation / angle
+    return np.asarray(rotation + axis * 2 * np.pi * np.round((phi - rotation) @ axis / (2 * np.pi)))
 
 
 def _rotation(q: np.ndarray) -> Rotation:
@@ -143,7 +146,10 @@ def _rotation(q: np.ndarray) -> Rotation:
 
 
 HINGE_NAMES = {"ball": ("x", "y", "z"), "spherical": ("x", "y", "z"), "universal": ("1", "2")}
+"""Suffixes of the names of the hinges that replace a joint, by its type."""
+
 HINGE_AXES = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}
+"""Axis of each hinge of a ball joint; those of a universal joint are in the URDF."""
 
 
 def with_hinges(urdf: str) -> str:
@@ -187,8 +193,8 @@ def _split(robot: ElementTree.Element, joint: ElementTree.Element, names: tuple[
         ElementTree.SubElement(hinge, "parent", link=parent)
         ElementTree.SubElement(hinge, "child", link=child_link)
         ElementTree.SubElement(hinge, "axis", xyz=axis)
-        each = {key: (value.split() * len(names))[k] for key, value in limits.items()}
-        ElementTree.SubElement(hinge, "limit", each)
+        hinge_limits = {key: (value.split() * len(names))[k] for key, value in limits.items()}
+        ElementTree.SubElement(hinge, "limit", hinge_limits)
         parent = child_link
 
 

@@ -1,7 +1,7 @@
 """The robot in MuJoCo, body by body from the numbers of the record.
 
-The model is built through ``MjSpec`` from the numbers in the record, on which all checks are based. MuJoCo's URDF
-reader would fuse and drop links. Nothing is shared with the back end ``mujoco``, whose bodies come from mcplan's own
+The model is built through ``MjSpec`` from the numbers in the record, on which all checks are based; MuJoCo's URDF
+reader would fuse and drop links. No code is shared with the back end ``mujoco``, whose bodies come from mcplan's own
 tree with merged links.
 """
 
@@ -20,7 +20,7 @@ from mcplan.certificate.engines.contract import (
     body_row,
 )
 from mcplan.certificate.engines.mujoco_distances import MujocoDistances
-from mcplan.certificate.engines.mujoco_model import add_links, places, put_inertias, quat_wxyz, rotation_wxyz
+from mcplan.certificate.engines.mujoco_model import add_links, quat_wxyz, rotation_wxyz, set_inertias, state_indices
 from mcplan.record.records import RobotRecord, RunRecord
 
 SITE = mujoco.mjtObj.mjOBJ_SITE
@@ -43,18 +43,18 @@ class MujocoEngine(Engine):
             patch = named[name]
             bodies[patch.link].add_site(name=f"patch:{name}", pos=patch.p, quat=quat_wxyz(np.array(patch.R)))
         self._model = model = spec.compile()
-        put_inertias(model, robot)
+        set_inertias(model, robot)
         self._data = mujoco.MjData(model)
         self._sites = [model.site(f"patch:{name}").id for name in patches]
         self._bodies = [model.body(f"link:{named[name].link}").id for name in patches]
-        self._place, self._rate = places(model, robot)
+        self._qpos_index, self._qvel_index = state_indices(model, robot)
         self._weight = STANDARD_GRAVITY * sum(link.mass for link in robot.links)
 
     def sample(self, x: np.ndarray, u: np.ndarray, a: np.ndarray, wrench: np.ndarray) -> EngineSample:
         """Recompute one sample; see ``Engine``."""
         model, data = self._model, self._data
         energy = self.energy(x, u)
-        data.qacc[self._rate] = a
+        data.qacc[self._qvel_index] = a
         force, loads = np.zeros(model.nv), np.zeros(model.nv)
         mujoco.mj_rne(model, data, 1, force)
         twist = np.empty((len(self._sites), 6))
@@ -66,12 +66,12 @@ class MujocoEngine(Engine):
         com = data.subtree_com[1].copy()
         R, p = data.site_xmat[self._sites].reshape(-1, 3, 3), data.site_xpos[self._sites]
         potential = self._weight * com[2]
-        return EngineSample((force - loads)[self._rate], com, R, p, twist, energy - potential, potential)
+        return EngineSample((force - loads)[self._qvel_index], com, R, p, twist, energy - potential, potential)
 
     def energy(self, x: np.ndarray, u: np.ndarray) -> float:
         """Return kinetic and potential energy of the links, J."""
         model, data = self._model, self._data
-        data.qpos[self._place], data.qvel[self._rate] = x, u
+        data.qpos[self._qpos_index], data.qvel[self._qvel_index] = x, u
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
         mujoco.mj_comVel(model, data)
@@ -83,23 +83,23 @@ class MujocoEngine(Engine):
     def integrate(self, x: np.ndarray, u: np.ndarray, dt: float) -> np.ndarray:
         """Return the state after the velocity u has acted for dt (s)."""
         qpos, qvel = np.empty(self._model.nq), np.empty(self._model.nv)
-        qpos[self._place], qvel[self._rate] = x, u
+        qpos[self._qpos_index], qvel[self._qvel_index] = x, u
         mujoco.mj_integratePos(self._model, qpos, qvel, dt)
-        return np.asarray(qpos[self._place])
+        return np.asarray(qpos[self._qpos_index])
 
     @staticmethod
     def read_urdf(urdf: str) -> dict[str, JointDescription]:
         """Return all moving joints and the base; see ``Engine``. MuJoCo has no velocity limits.
 
-        It writes "no limit" and "from 0 to 0" alike; they are not distinguished here. The specification is
-        read as it is, and not compiled: compiling fuses and drops links.
+        MuJoCo does not distinguish "no limit" from "from 0 to 0". The specification is read without compiling it,
+        because compiling fuses and drops links.
         """
         found, owner = {BASE: JointDescription(np.zeros(10), np.zeros(3), np.zeros(3))}, {"world": BASE}
-        places = {"world": (np.eye(3), np.zeros(3))}
-        spec = mujoco.MjSpec.from_string(urdf)  # bodies live as long as it does
+        poses = {"world": (np.eye(3), np.zeros(3))}
+        spec = mujoco.MjSpec.from_string(urdf)  # must stay alive while its bodies are used
         for body in spec.bodies[1:]:
-            R, p = places[body.parent.name]
-            places[body.name] = R, p = R @ rotation_wxyz(body.quat), p + R @ body.pos
+            R, p = poses[body.parent.name]
+            poses[body.name] = R, p = R @ rotation_wxyz(body.quat), p + R @ body.pos
             owner[body.name] = owner[body.parent.name]
             for joint in body.joints:
                 owner[body.name] = joint.name
@@ -110,9 +110,9 @@ class MujocoEngine(Engine):
                 found[joint.name] = JointDescription(np.zeros(10), p, axis, *limits)
             if body.explicitinertial:
                 xx, yy, zz, xy, xz, yz = body.fullinertia
-                turn = R @ rotation_wxyz(body.iquat)
+                R_inertia = R @ rotation_wxyz(body.iquat)
                 inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-                row = body_row(body.mass, np.zeros(3), inertia, turn, p + R @ body.ipos)
+                row = body_row(body.mass, np.zeros(3), inertia, R_inertia, p + R @ body.ipos)
                 found[owner[body.name]].body[:] += row
         return found
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mcplan.certificate.engines.collision_shapes import CollisionShape, link_shapes, object_shapes, scene_shapes
 from mcplan.certificate.engines.contract import Unsupported
-from mcplan.certificate.engines.mujoco_model import add_links, places, quat_wxyz
+from mcplan.certificate.engines.mujoco_model import add_links, quat_wxyz, state_indices
 from mcplan.errors import RunError
 from mcplan.record.records import RunRecord
 
@@ -23,11 +23,11 @@ KINDS = {
 
 
 class MujocoDistances:
-    """Signed distances between links, and between links and solids around them.
+    """Signed distances between links, and between links and the environment.
 
     Parameters
     ----------
-    record : of the run; nothing else is used.
+    record : record of the run; nothing else is used.
 
     Raises
     ------
@@ -44,15 +44,15 @@ class MujocoDistances:
         try:
             shapes = [(bodies[shape.owner], shape) for shape in link_shapes(record)]
             shapes += [(spec.worldbody, shape) for shape in scene_shapes(record)]
-            things = list(object_shapes(record))
+            free_objects = list(object_shapes(record))
         except (KeyError, IndexError, TypeError, ValueError, StopIteration) as error:
             if isinstance(error, RunError):
                 raise
             raise RunError(f"the shapes in this run cannot be read: {error!r}") from error
-        for shape in things:
+        for shape in free_objects:
             shapes.append((spec.worldbody.add_body(name=f"object:{shape.owner}", mocap=True), shape))
         for number, (body, shape) in enumerate(shapes):
-            _add(spec, body, shape, f"shape:{number}")
+            _add_geom(spec, body, shape, f"shape:{number}")
         try:
             self._model = spec.compile()
         except ValueError as error:
@@ -63,8 +63,8 @@ class MujocoDistances:
         self._geoms: dict[str, list[int]] = {}
         for number, (_, shape) in enumerate(shapes):
             self._geoms.setdefault(shape.owner, []).append(self._model.geom(f"shape:{number}").id)
-        self._place, _ = places(self._model, record.robot)
-        self._mocap = {shape.owner: int(self._model.body(f"object:{shape.owner}").mocapid[0]) for shape in things}
+        self._qpos_index, _ = state_indices(self._model, record.robot)
+        self._mocap = {shape.owner: int(self._model.body(f"object:{shape.owner}").mocapid[0]) for shape in free_objects}
 
     def distances(
         self, x: np.ndarray, objects: Mapping[str, np.ndarray], pairs: Iterable[tuple[str, str]], max_distance: float
@@ -77,7 +77,7 @@ class MujocoDistances:
         objects : pose (7,) of every object.
         """
         model, data = self._model, self._data
-        data.qpos[self._place] = x
+        data.qpos[self._qpos_index] = x
         for name, pose in objects.items():
             data.mocap_pos[self._mocap[name]], data.mocap_quat[self._mocap[name]] = pose[:3], pose[3:]
         mujoco.mj_kinematics(model, data)
@@ -91,7 +91,7 @@ class MujocoDistances:
         return found
 
     def _geom_pairs(self, pairs: tuple[tuple[str, str], ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the pairs of geoms, and the pair of names that each belongs to; the last result is cached."""
+        """Return the indices of both geoms and of the pair of names, for each pair of geoms; the result is cached."""
         if self._cached_pairs is None or self._cached_pairs[0] != pairs:
             rows = [(i, j, k) for k, (a, b) in enumerate(pairs) for i in self._geoms[a] for j in self._geoms[b]]
             self._cached_pairs = pairs, np.array(rows, int).reshape(-1, 3).T
@@ -99,7 +99,7 @@ class MujocoDistances:
         return i, j, number
 
 
-def _add(spec: Any, body: Any, shape: CollisionShape, name: str) -> None:
+def _add_geom(spec: Any, body: Any, shape: CollisionShape, name: str) -> None:
     options: dict[str, Any] = {"name": name, "type": KINDS[shape.kind], "pos": shape.p, "quat": quat_wxyz(shape.R)}
     if shape.kind == "hull":
         mesh = spec.add_mesh(name=name, uservert=np.asarray(shape.vertices, float).ravel())

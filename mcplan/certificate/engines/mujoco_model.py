@@ -22,19 +22,19 @@ def add_links(spec: Any, robot: RobotRecord) -> list[Any]:
     return [bodies[i] for i in range(len(robot.links))]
 
 
-def places(model: Any, robot: RobotRecord) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices of x and u (see `contract`) in MuJoCo's qpos and qvel."""
-    place, rate = [*range(7)], [*range(6)]
+def state_indices(model: Any, robot: RobotRecord) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices of the entries of x and u (see `contract`) in MuJoCo's qpos and qvel."""
+    qpos, qvel = [*range(7)], [*range(6)]
     for index in moving_joints(robot):
         if _has_joint(robot.joints[index]):
             ball, joint = robot.joints[index].kind == "ball", model.joint(f"joint:{index}")
-            place += range(joint.qposadr[0], joint.qposadr[0] + (4 if ball else 1))
-            rate += range(joint.dofadr[0], joint.dofadr[0] + (3 if ball else 1))
-    return np.array(place, int), np.array(rate, int)
+            qpos += range(joint.qposadr[0], joint.qposadr[0] + (4 if ball else 1))
+            qvel += range(joint.dofadr[0], joint.dofadr[0] + (3 if ball else 1))
+    return np.array(qpos, int), np.array(qvel, int)
 
 
 def _has_joint(joint: JointRecord) -> bool:
-    """Whether MuJoCo has a joint here: none for a fixed joint, one for the last of the three parts of a ball joint."""
+    """Whether MuJoCo has this joint: not if it is fixed; of the three parts of a ball joint only the last."""
     return joint.kind != "fixed" and joint.part in (None, 2)
 
 
@@ -48,12 +48,12 @@ _PLACEHOLDER: dict[str, Any] = {
     "mass": 1.0, "ipos": [0.1, 0.2, 0.3], "iquat": [0.5, 0.5, 0.5, 0.5], "inertia": [1.0, 1.1, 1.2],
     "explicitinertial": True,
 }  # fmt: skip
-"""Inertia of every body until `put_inertias`. MuJoCo's compiler rejects zero masses and physically impossible inertias;
+"""Inertia of every body until `set_inertias`. MuJoCo's compiler rejects zero masses and physically impossible inertias;
 files of real robots contain both. The values are generic, so that the compiler does not simplify the body, as it would
 for a frame at the centre of mass."""
 
 
-def put_inertias(model: Any, robot: RobotRecord) -> None:
+def set_inertias(model: Any, robot: RobotRecord) -> None:
     """Give every body the mass, centre of mass and principal inertia of its link."""
     for i, link in enumerate(robot.links):
         body = model.body(f"link:{i}").id

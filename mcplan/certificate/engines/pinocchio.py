@@ -1,7 +1,7 @@
 """The robot in Pinocchio, joint by joint from the numbers of the record.
 
 The model is built with ``Model.addJoint`` from the numbers in the record, on which all checks are based (including
-locked joints, payloads and wrong masses). ``certificate/engine_checks.py`` compares these numbers with the URDF, read
+locked joints, payloads and mass errors). ``certificate/engine_checks.py`` compares these numbers with the URDF as read
 by Pinocchio's own reader.
 """
 
@@ -37,19 +37,19 @@ class PinocchioEngine(Engine):
         model.gravity = pin.Motion(np.array([0.0, 0.0, -STANDARD_GRAVITY]), np.zeros(3))
         slide = model.addJoint(0, pin.JointModelTranslation(), pin.SE3.Identity(), "base position")
         base = model.addJoint(slide, pin.JointModelSpherical(), pin.SE3.Identity(), "base rotation")
-        places = self._add_joints(model, robot, base)
-        for link, (joint, X) in zip(robot.links, places, strict=True):
+        link_poses = self._add_joints(model, robot, base)
+        for link, (joint, X) in zip(robot.links, link_poses, strict=True):
             model.appendBodyToJoint(joint, pin.Inertia(link.mass, np.array(link.com), np.array(link.inertia)), X)
         self._model, self._data = model, model.createData()
-        self._theirs, self._ours = np.arange(model.nq), np.arange(model.nq)
+        self._to_pinocchio, self._from_pinocchio = np.arange(model.nq), np.arange(model.nq)
         for joint in model.joints:
             if joint.nq == 4:
                 k = joint.idx_q
-                self._theirs[k : k + 4], self._ours[k : k + 4] = k + XYZW, k + WXYZ
+                self._to_pinocchio[k : k + 4], self._from_pinocchio[k : k + 4] = k + XYZW, k + WXYZ
         named = {patch.name: patch for patch in robot.patches}
         self._patches = []
         for name in patches:
-            joint, X = places[named[name].link]
+            joint, X = link_poses[named[name].link]
             self._patches.append((joint, X * pin.SE3(np.array(named[name].R), np.array(named[name].p))))
         self._force = pin.StdVec_Force()
         for _ in range(model.njoints):
@@ -58,25 +58,25 @@ class PinocchioEngine(Engine):
     @staticmethod
     def _add_joints(model: pin.Model, robot: RobotRecord, base: int) -> list[tuple[int, pin.SE3]]:
         """Add all moving joints; return the joint of every link, and the pose of the link in it."""
-        places: dict[int, tuple[int, pin.SE3]] = {0: (base, pin.SE3.Identity())}
+        link_poses: dict[int, tuple[int, pin.SE3]] = {0: (base, pin.SE3.Identity())}
         order = {index: k for k, index in enumerate(moving_joints(robot))}
-        waiting = sorted(range(len(robot.joints)), key=lambda i: order.get(i, -1))
-        while waiting:  # fixed joints once their parent is placed, the others in the order of ``moving_joints``
-            index = next(i for i in waiting if robot.joints[i].parent in places)
-            waiting.remove(index)
+        remaining = sorted(range(len(robot.joints)), key=lambda i: order.get(i, -1))
+        while remaining:  # fixed joints first, when their parent exists; the others in the order of ``moving_joints``
+            index = next(i for i in remaining if robot.joints[i].parent in link_poses)
+            remaining.remove(index)
             joint = robot.joints[index]
-            parent, X = places[joint.parent]
-            place = X * pin.SE3(np.array(joint.R), np.array(joint.p))
-            if joint.kind == "fixed" or joint.part in (0, 1):  # a ball joint is added at its last part
-                places[joint.child] = (parent, place)
+            parent, X = link_poses[joint.parent]
+            joint_pose = X * pin.SE3(np.array(joint.R), np.array(joint.p))
+            if joint.kind == "fixed" or joint.part in (0, 1):  # a ball joint is added with its last part
+                link_poses[joint.child] = (parent, joint_pose)
                 continue
-            added = model.addJoint(parent, _model(joint), place, f"{index} {joint.name}")
-            places[joint.child] = (added, pin.SE3.Identity())
-        return [places[i] for i in range(len(robot.links))]
+            added = model.addJoint(parent, _joint_model(joint), joint_pose, f"{index} {joint.name}")
+            link_poses[joint.child] = (added, pin.SE3.Identity())
+        return [link_poses[i] for i in range(len(robot.links))]
 
     def sample(self, x: np.ndarray, u: np.ndarray, a: np.ndarray, wrench: np.ndarray) -> EngineSample:
         """Recompute one sample; see ``Engine``."""
-        model, data, q = self._model, self._data, x[self._theirs]
+        model, data, q = self._model, self._data, x[self._to_pinocchio]
         pin.forwardKinematics(model, data, q, u)
         count = len(self._patches)
         R, p, twist = np.empty((count, 3, 3)), np.empty((count, 3)), np.empty((count, 6))
@@ -95,12 +95,12 @@ class PinocchioEngine(Engine):
 
     def energy(self, x: np.ndarray, u: np.ndarray) -> float:
         """Return kinetic and potential energy of the links, J."""
-        model, data, q = self._model, self._data, x[self._theirs]
+        model, data, q = self._model, self._data, x[self._to_pinocchio]
         return float(pin.computeKineticEnergy(model, data, q, u) + pin.computePotentialEnergy(model, data))
 
     def integrate(self, x: np.ndarray, u: np.ndarray, dt: float) -> np.ndarray:
         """Return the state after the velocity u has acted for dt (s)."""
-        return np.asarray(pin.integrate(self._model, x[self._theirs], dt * u))[self._ours]
+        return np.asarray(pin.integrate(self._model, x[self._to_pinocchio], dt * u))[self._from_pinocchio]
 
     @staticmethod
     def read_urdf(urdf: str) -> dict[str, JointDescription]:
@@ -127,7 +127,7 @@ class PinocchioEngine(Engine):
         return found
 
 
-def _model(joint: JointRecord) -> Any:
+def _joint_model(joint: JointRecord) -> Any:
     if joint.kind == "ball":
         return pin.JointModelSpherical()
     kind = pin.JointModelPrismaticUnaligned if joint.kind == "prismatic" else pin.JointModelRevoluteUnaligned

@@ -55,7 +55,7 @@ def save_plots(run: Run, directory: str | Path, kind: str = "png") -> list[Path]
     check_writable(directory, force=True, folder=True)
     if kind not in FIGURE_KINDS:
         raise InputError(unknown("kind of figure", str(kind), FIGURE_KINDS))
-    left_out = {"clock": not run.timing, "pace": not PlannedReference(run).known}
+    left_out = {"clock": not run.timing, "pace": not PlannedReference(run).has_motions}
     paths = {name: directory / f"{name}.{kind}" for name in FIGURES if not left_out.get(name)}
     for k, (name, path) in enumerate(paths.items(), 1):
         report_progress(name, k, len(paths))

@@ -22,7 +22,7 @@ def plot_com(run: Run) -> Figure:
     t = run.t - run.t[0]
     low, high, _ = com_limits(run)
     reference = PlannedReference(run)
-    planned = reference.com() if reference.known else None
+    planned = reference.com() if reference.has_motions else None
     for axis, axes in enumerate(rows[:3]):
         axes.plot(t, run.com[:, axis], color="tab:blue", label="run", zorder=3)
         if planned is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from mcplan.analysis.readings import LOADED_N, cone_used
+from mcplan.analysis.readings import LOADED_N, cone_share
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.record.run import Run
 from mcplan.scene.contact import Contact
@@ -35,7 +35,7 @@ def plot_forces(run: Run) -> Figure:
             continue
         colour = PATCHES[column % len(PATCHES)]
         force.plot(t, np.where(run.active[:, column], size, np.nan), label=escape_mathtext(name), color=colour)
-        used = cone_used(run, column)
+        used = cone_share(run, column)
         if not np.all(np.isnan(used)):
             friction.plot(t, used, color=colour, label=escape_mathtext(name), linewidth=1)
     total = np.linalg.norm(run.wrench[:, :, :3].sum(axis=1), axis=1)

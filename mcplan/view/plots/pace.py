@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mcplan.analysis.pace import PaceOfRun
-from mcplan.analysis.slowest_tick import WORDS, slowest_ticks, steps_of_tick, tick_time
+from mcplan.analysis.slowest_tick import PART_LABELS, format_tick_time, slowest_ticks, steps_per_tick
 from mcplan.record.run import Run
 from mcplan.util.qp_status import HOLD, SLACK
 from mcplan.util.text import escape_mathtext
@@ -24,20 +24,24 @@ def plot_pace(run: Run) -> Figure:
     At the pace ``slow`` no limit is active: the speeds in ``control`` set the durations.
     """
     pace = PaceOfRun(run)
-    labels = ["behind the plan [s]"] if not pace.bounded else ["part of the margin used [-]", "behind the plan [s]"]
-    title = f"pace {pace.name}, {pace.planned:.1f} s planned, {pace.took:.1f} s taken"
+    labels = (
+        ["behind the plan [s]"]
+        if not pace.has_active_limits
+        else ["part of the margin used [-]", "behind the plan [s]"]
+    )
+    title = f"pace {pace.name}, {pace.planned_duration:.1f} s planned, {pace.actual_duration:.1f} s taken"
     figure, rows = time_axes(run, labels, title, [1.4, 1.0][-len(labels) :])
-    if pace.bounded:
+    if pace.has_active_limits:
         samples = np.unique(np.linspace(0, len(run) - 1, min(len(run), SAMPLES)).astype(int))
-        at, t = pace.bound_at(samples), run.t[samples] - run.t[0]
+        at, t = pace.active_limits_at(samples), run.t[samples] - run.t[0]
         for kind, colour in LIMITS.items():
-            used = np.array([b.used if b is not None and b.kind == kind else np.nan for b in at])
+            used = np.array([b.share if b is not None and b.kind == kind else np.nan for b in at])
             if not np.isnan(used).all():
                 rows[0].plot(t, used, ".", markersize=4, color=colour, label=kind, zorder=3)
         rows[0].axhline(1.0, color="black", linestyle="--", linewidth=1)
         rows[0].set_ylim(0.0, 1.15)
         beside(rows[0], markerscale=2.5, title="bound by")
-    t, late = pace.behind()
+    t, late = pace.delays()
     rows[-1].plot(t, late, ".-", color="tab:blue", label="at the ends of motions", zorder=3)
     rows[-1].set_ylim(min(0.0, 1.1 * float(late.min(initial=0.0))), max(0.1, 1.15 * float(late.max(initial=0.0))))
     beside(rows[-1])
@@ -64,13 +68,13 @@ def plot_clock(run: Run) -> Figure:
     t = run.t - run.t[0]
     axes.set(xlabel="time [s]", ylabel="clock time of a step [µs]", xlim=(0.0, max(float(t[-1]), run.dt)))
     axes.grid(alpha=0.3)
-    tick = steps_of_tick(run) * run.dt
-    for name, words in WORDS.items():
+    tick = steps_per_tick(run) * run.dt
+    for name, words in PART_LABELS.items():
         if name not in run.timing:
             continue
         times = 1e6 * run.timing[name]
         label = f"{fill(words, WIDTH)}\nmedian {np.median(times):.0f} µs\n99 % below {np.quantile(times, 0.99):.0f} µs"
-        at = t if len(times) == len(t) else t[:: steps_of_tick(run)]
+        at = t if len(times) == len(t) else t[:: steps_per_tick(run)]
         count = min(len(at), len(times))
         axes.plot(at[:count], times[:count], ".", label=label, markersize=1.5)
     axes.axhline(1e6 * tick, color="black", linestyle="--", linewidth=1, label=f"tick of {1e3 * tick:g} ms")
@@ -96,8 +100,8 @@ def _histogram(axes: Axes, run: Run, tick: float) -> None:
     axes.set(xscale="log", yscale="log")
     axes.axvline(1e6 * tick, color="black", linestyle="--", linewidth=1, label=f"tick of {1e3 * tick:g} ms")
     for slow in slowest_ticks(run):
-        most = f",\n{WORDS.get(slow.part, slow.part)}" if slow.part else ""
-        text = f"{tick_time(slow.time)} at {slow.t:.2f} s: {escape_mathtext(slow.phase)}{most}"
+        most = f",\n{PART_LABELS.get(slow.part, slow.part)}" if slow.part else ""
+        text = f"{format_tick_time(slow.time)} at {slow.t:.2f} s: {escape_mathtext(slow.phase)}{most}"
         axes.plot(1e6 * slow.time, 0.75, "v", markersize=6, label=text)
     axes.grid(alpha=0.3)
     beside(axes, title="slowest ticks")

@@ -49,7 +49,7 @@ def _distance(reference: PlannedReference, k: int, patch: str, q: np.ndarray) ->
     """Return the position error of a patch (m); of a contact only in its constrained directions."""
     run = reference.run
     place = run.robot.frame_pose(run.q[k], patch)[:3, 3]
-    target = reference.place(k, patch, q)
+    target = reference.patch_reference(k, patch, q)
     if isinstance(target, Contact):
         return float(np.linalg.norm(target.selection[:, :3] @ (target.R.T @ (place - target.p))))
     return float(np.linalg.norm(place - target[:3, 3]))

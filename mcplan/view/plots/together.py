@@ -35,7 +35,7 @@ def plot_together(runs: Sequence[tuple[str, Run]]) -> Figure:
             "com": run.com[middle, 2],
             "force": readings.total[middle],
             "torque": 100 * readings.shares("torque")[0],
-            "cone": 100 * readings.worst(np.fmax.reduce(readings.cone_used, axis=1)),
+            "cone": 100 * readings.worst(np.fmax.reduce(readings.cone_share, axis=1)),
             "depth": 100 * readings.depth,
         }
         for axes, (_, key) in zip(rows, ROWS, strict=True):

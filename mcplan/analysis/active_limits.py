@@ -8,7 +8,10 @@ For forces, k follows from one linear program per node, with the contact forces 
 
     maximise k   with   S' tau + G f = hold + k (of_u u + of_x x),   F f <= upper,   |tau| <= limit
 
-Its multipliers are the sensitivities to the limits: torque of a joint, friction coefficient of a contact, size of a
+with the state u = sdd, x = sd² at the node. `PathProgram` has the generalised forces: ``hold`` at rest, ``of_u`` and
+``of_x`` per unit of u and x. G maps contact forces, F and upper are the friction cones and force limits.
+
+The multipliers are the sensitivities to the limits: torque of a joint, friction coefficient of a contact, size of a
 patch, maximum force of a grip or a contact. The limit with the largest gain per relative increase is reported.
 """
 
@@ -27,42 +30,42 @@ from mcplan.robot.robot import Robot
 from mcplan.statics.contact_forces import ContactUnknowns, ForceUnknowns
 
 ACTIVE_SHARE = 0.8
-"""Used share from which a limit counts as active: a smooth time parameterization stays below limits between nodes."""
+"""Used share from which a limit counts as active. A smooth time parameterization stays below limits between nodes."""
 
 NODE_STRIDE = 2
-"""Of this many spline pieces of a time parameterization, one is evaluated."""
+"""Every second spline piece of a time parameterization is evaluated."""
 
 MAX_FORCE_MULTIPLE = 100.0
-"""Multiple of the required forces above which contact forces do not count as a limit."""
+"""Contact forces that could supply this multiple of the required forces do not count as a limit."""
 
 SMOOTHNESS = "smoothness"
 TORQUE, FRICTION, PRESSURE, GRIP, FORCE = "torque", "friction", "pressure", "grip", "largest force"
-ACCELERATION, WEIGHT, TURN = "acceleration", "weight on contacts", "jerk of the centre of mass"
+ACCELERATION, CONTACT_WEIGHT, COM_JERK = "acceleration", "weight on contacts", "jerk of the centre of mass"
 
 
-class Bound(NamedTuple):
+class ActiveLimit(NamedTuple):
     """Active limit at a time (s): kind, owner (joint or patch; may be empty), and used share."""
 
     t: float
     kind: str
-    whose: str
-    used: float
+    owner: str
+    share: float
 
     @property
     def name(self) -> str:
         """Format as text."""
-        return f"{self.kind}, {self.whose}" if self.whose else self.kind
+        return f"{self.kind}, {self.owner}" if self.owner else self.kind
 
 
 class UsedShare(NamedTuple):
-    """Used share of a limit."""
+    """Used share of a limit: kind, owner (joint or patch; may be empty), and share, 1 at the limit."""
 
     kind: str
-    whose: str
+    owner: str
     share: float
 
 
-def bounds(retimer: Retimer, segment: Segment) -> tuple[Bound, ...]:
+def active_limits(retimer: Retimer, segment: Segment) -> tuple[ActiveLimit, ...]:
     """Return the active limits of a segment at times along it; empty without a time parameterization."""
     timing = segment.law
     if timing is None:
@@ -80,55 +83,62 @@ def bounds(retimer: Retimer, segment: Segment) -> tuple[Bound, ...]:
         used_shares = [
             *_speeds(retimer, path, rates, i, rate),
             *_accelerations(retimer, path, i, rate, accel),
-            UsedShare(TURN, "", float(abs(path.along[i] @ (accel, rate**2)) / program.start[i])),
-            UsedShare(TURN, "", float(path.speed[i] * abs(jerk) * rate / retimer.pace.com_jerk)),
+            # near a start or end at rest, the jerk bounds the acceleration of the centre of mass by `program.start`
+            UsedShare(COM_JERK, "", float(abs(path.along[i] @ (accel, rate**2)) / program.start[i])),
+            UsedShare(COM_JERK, "", float(path.speed[i] * abs(jerk) * rate / retimer.pace.com_jerk)),
             *_forces(robot, path, program, forces.of_contacts, i, (accel, rate * rate)),
         ]
         largest = max(used_shares, key=lambda used: used.share)
-        limit = (largest.kind, largest.whose) if largest.share > ACTIVE_SHARE else (SMOOTHNESS, "")
-        found.append(Bound(t, *limit, largest.share))
+        limit = (largest.kind, largest.owner) if largest.share > ACTIVE_SHARE else (SMOOTHNESS, "")
+        found.append(ActiveLimit(t, *limit, largest.share))
     return tuple(found)
 
 
-def shares(found: Sequence[Bound], duration: float) -> dict[str, float]:
-    """Return the time (s) in which each limit is active, the longest first."""
+def time_shares(found: Sequence[ActiveLimit], duration: float) -> dict[str, float]:
+    """Return the share of the duration in which each limit is active, the largest first."""
     if not found:
         return {}
     times = [bound.t for bound in found]
     middles = [0.0, *(0.5 * (a + b) for a, b in pairwise(times)), duration]
-    times_active: dict[str, float] = {}
+    shares: dict[str, float] = {}
     for bound, (begin, end) in zip(found, pairwise(middles), strict=True):
-        times_active[bound.name] = times_active.get(bound.name, 0.0) + (end - begin) / duration
-    return dict(sorted(times_active.items(), key=lambda item: -item[1]))
+        shares[bound.name] = shares.get(bound.name, 0.0) + (end - begin) / duration
+    return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
 def _speeds(
     retimer: Retimer, path: PathDynamics, rates: dict[str, np.ndarray], i: int, rate: float
 ) -> Iterator[UsedShare]:
-    """Yield the used shares of the bounds of the rate."""
+    """Yield the used shares of the limits of the rate sd."""
     for kind, limits in rates.items():
-        whose = ""
+        owner = ""
         if kind == VELOCITY:
-            whose = _joint(retimer.robot, int(np.argmax(path.joints[i] / joint_speeds(retimer.robot, 1.0))))
+            owner = _joint(retimer.robot, int(np.argmax(path.joints[i] / joint_speeds(retimer.robot, 1.0))))
         elif kind == TOUCHDOWN:
-            whose = path.arriving[int(np.argmax(path.closing[i])) % len(path.arriving)].patch
-        yield UsedShare(kind, whose, float((rate / limits[i]) ** 2))
+            owner = path.arriving[int(np.argmax(path.closing[i])) % len(path.arriving)].patch
+        yield UsedShare(kind, owner, float((rate / limits[i]) ** 2))
 
 
 def _accelerations(retimer: Retimer, path: PathDynamics, i: int, rate: float, accel: float) -> Iterator[UsedShare]:
-    """Yield the used shares of the bounds of accelerations of joints, base and centre of mass."""
+    """Yield the used shares of the limits of the accelerations of joints, base and centre of mass."""
     pace, robot = retimer.pace, retimer.robot
     vd = np.abs(path.vd[i] * rate**2 + path.v[i] * accel)[3:]
     k = int(np.argmax(vd))
     yield UsedShare(ACCELERATION, "the base" if k < 3 else _joint(robot, k - 3), float(vd[k] / pace.acceleration))
     rise = path.height[i] @ (accel, rate**2)
-    yield UsedShare(WEIGHT, "", float(abs(rise) / retimer.rise))
+    yield UsedShare(CONTACT_WEIGHT, "", float(abs(rise) / retimer.rise))
 
 
 def _forces(
     robot: Robot, path: PathDynamics, program: PathProgram, forces: ForceUnknowns, i: int, node: tuple[float, float]
 ) -> Iterator[UsedShare]:
-    """Yield the used shares of joint and contact limits, by the limit whose increase would help."""
+    """Yield one share of the force and torque limits, for the limit with the largest sensitivity.
+
+    Parameters
+    ----------
+    program, forces, i : path program, its contact forces, and index of the node.
+    node : (sdd, sd²) at the node.
+    """
     required, joints, rows = (
         program.of_u[i] * node[0] + program.of_x[i] * node[1],
         6 + program.limited,
@@ -143,20 +153,20 @@ def _forces(
     solution = linprog(cost, A, b, C, d, limits, method="highs")
     if solution.status != 0 or solution.x[-1] >= MAX_FORCE_MULTIPLE:
         return
-    f, y = solution.x[:-1], -solution.ineqlin.marginals
-    upper, lower = y[rows:].reshape(2, -1)
+    f, multipliers = solution.x[:-1], -solution.ineqlin.marginals
+    upper, lower = multipliers[rows:].reshape(2, -1)
     sensitivity = np.zeros(len(required))  # of k to the generalised forces of contacts
     sensitivity[:6], sensitivity[joints] = -solution.eqlin.marginals[:6], lower - upper
     gains = {
         (TORQUE, _joint(robot, int(j))): float(gain)
         for j, gain in zip(program.limited, (upper + lower) * program.limit, strict=True)
     }
-    force_costs = program.faces.T @ y[:rows]
+    force_costs = program.faces.T @ multipliers[:rows]
     for block in forces.blocks:
         moment_gains = path.jacobians[block.contact.patch][i, 3:] @ sensitivity
         gains |= _contact_gains(block, f[block.entries], force_costs[block.entries], moment_gains)
-    (kind, whose), _ = max(gains.items(), key=lambda item: item[1])
-    yield UsedShare(kind, whose, float(1.0 / max(solution.x[-1], 1.0 / MAX_FORCE_MULTIPLE)))
+    (kind, owner), _ = max(gains.items(), key=lambda item: item[1])
+    yield UsedShare(kind, owner, float(1.0 / max(solution.x[-1], 1.0 / MAX_FORCE_MULTIPLE)))
 
 
 def _contact_gains(
@@ -166,8 +176,8 @@ def _contact_gains(
 
     Parameters
     ----------
-    f, force_costs : (size,) its forces, and the multipliers of its limits for each of them.
-    moment_gains : (3,) sensitivity of k to its moment (world axes).
+    f, force_costs : (size,) forces of the contact, and the cost of each: multipliers of the limits times their rows.
+    moment_gains : (3,) sensitivity of k to the moment of the contact (world axes).
     """
     contact = block.contact
     if block.is_grasp:

@@ -1,29 +1,30 @@
-"""What bounds laws of time: what is named is at its limit, and more of it makes the motion quicker."""
+"""What active_limits laws of time: what is named is at its limit, and more of it makes the motion quicker."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from mcplan.analysis.bounding import (
+from mcplan.analysis.active_limits import (
     ACCELERATION,
+    COM_JERK,
+    CONTACT_WEIGHT,
     FORCE,
     FRICTION,
     GRIP,
     PRESSURE,
     SMOOTHNESS,
     TORQUE,
-    TURN,
-    WEIGHT,
-    Bound,
-    bounds,
-    shares,
+    ActiveLimit,
+    active_limits,
+    time_shares,
 )
 from mcplan.planning.timing.retiming import FORCE_RAMPS, JERK, TORQUE_RATE, TOUCHDOWN, VELOCITY, Retimer
 
 MORE = {
-    "friction": FRICTION, "torque": TORQUE, "weight": WEIGHT, "velocity": VELOCITY, "acceleration": ACCELERATION,
-    "jerk": JERK, "com_jerk": TURN, "touchdown_speed": TOUCHDOWN, "ramp": FORCE_RAMPS, "pressure": PRESSURE,
+    "friction": FRICTION, "torque": TORQUE, "weight": CONTACT_WEIGHT, "velocity": VELOCITY,
+    "acceleration": ACCELERATION, "jerk": JERK, "com_jerk": COM_JERK, "touchdown_speed": TOUCHDOWN, "ramp": FORCE_RAMPS,
+    "pressure": PRESSURE,
 }  # fmt: skip
 """By what of a pace, the kind of limit."""
 
@@ -41,8 +42,8 @@ def law_of(step, segment, **pace):
 @pytest.mark.parametrize("k", [0, 1, 2])
 def test_no_limit_is_used_by_more_than_all_of_it_and_some_are_nearly(step, k):
     segment, retimer = law_of(step, step.segments[k])
-    found = bounds(retimer, segment)
-    used = np.array([bound.used for bound in found])
+    found = active_limits(retimer, segment)
+    used = np.array([bound.share for bound in found])
     assert used.max() <= 1.02  # the law looks at the same places, and at the nodes between them
     assert used.max() > 0.9
     assert {bound.kind for bound in found} <= KINDS
@@ -62,7 +63,7 @@ TIGHT = [
 def test_a_tight_limit_is_the_one_that_is_named(step, k, pace):
     ((name, value),) = pace.items()
     segment, retimer = law_of(step, step.segments[k], **pace)
-    parts = shares(bounds(retimer, segment), segment.time)
+    parts = time_shares(active_limits(retimer, segment), segment.time)
     kinds = {}
     for what, part in parts.items():
         kind = what.partition(",")[0]
@@ -79,24 +80,30 @@ def test_the_joint_that_is_named_is_the_one_nearest_to_its_limit(step, pace, kin
     """By differences of the postures along the motion."""
     segment, retimer = law_of(step, step.segments[1], **pace)
     robot, h = retimer.robot, 1e-4
-    named = [bound for bound in bounds(retimer, segment) if bound.kind == kind and bound.whose in robot.joint_names]
+    named = [
+        bound for bound in active_limits(retimer, segment) if bound.kind == kind and bound.owner in robot.joint_names
+    ]
     assert named
     for bound in named:
         q = [segment.posture.sample(segment.law.at(bound.t + k * h)[0]).q[7:] for k in (-1, 0, 1)]
         speed, change = (q[2] - q[0]) / (2 * h), (q[2] - 2 * q[1] + q[0]) / h**2
         used = np.abs(change) if kind == ACCELERATION else np.abs(speed) / robot.limits.velocity
-        assert used[robot.joint_names.index(bound.whose)] > 0.9 * used.max()
+        assert used[robot.joint_names.index(bound.owner)] > 0.9 * used.max()
 
 
 def test_a_motion_without_a_law_is_bound_by_none(step):
     segment, retimer = law_of(step, step.segments[0])
-    assert bounds(retimer, replace(segment, law=None)) == ()
-    assert shares((), segment.time) == {}
+    assert active_limits(retimer, replace(segment, law=None)) == ()
+    assert time_shares((), segment.time) == {}
 
 
 def test_shares_are_of_the_time_around_each_place():
-    found = [Bound(0.1, TORQUE, "knee", 1.0), Bound(0.2, SMOOTHNESS, "", 0.5), Bound(0.5, TORQUE, "knee", 1.0)]
-    assert shares(found, 0.6) == pytest.approx({"torque, knee": 2 / 3, "smoothness": 1 / 3})
+    found = [
+        ActiveLimit(0.1, TORQUE, "knee", 1.0),
+        ActiveLimit(0.2, SMOOTHNESS, "", 0.5),
+        ActiveLimit(0.5, TORQUE, "knee", 1.0),
+    ]
+    assert time_shares(found, 0.6) == pytest.approx({"torque, knee": 2 / 3, "smoothness": 1 / 3})
 
 
 def test_a_force_falls_while_a_fast_shift_ends_and_after_a_slow_one(step):

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.cli.info import Description
 from mcplan.cli.recognise import PLAN, ROBOT, SCENARIO, find, kind_of
 from mcplan.planning.plan import PlannedStance
 from mcplan.planning.plan_file import load_plan
@@ -18,8 +17,8 @@ from mcplan.scenario.scenario import Scenario, goal_text, stance_text
 from mcplan.textbook.constraint.contact_rows import stance_rank
 
 
-def describe(name: str, package_directories: Sequence[str] = ()) -> Description:
-    """Describe a robot, a scenario or a plan, by bundled name or path.
+def describe(name: str, package_directories: Sequence[str] = ()) -> tuple[list[str], dict[str, Any]]:
+    """Return the description of a robot, a scenario or a plan, by bundled name or path: lines, and plain values.
 
     Raises
     ------
@@ -32,11 +31,11 @@ def describe(name: str, package_directories: Sequence[str] = ()) -> Description:
         return describe_robot(load_robot(path, package_directories=package_directories))
     if kind == PLAN:
         plan = load_plan(path)
-        description = describe_scenario(plan.scenario)
+        lines, values = describe_scenario(plan.scenario)
         motions = [_motion(stance) for stance in plan.stances]
-        lines = ["", "plan", plan.summary(), "", "motions: duration, and smallest distance of bodies"]
+        lines += ["", "plan", plan.summary(), "", "motions: duration, and smallest distance of bodies"]
         lines += [f"{k:3d}  {text}" for k, text in enumerate(map(_motion_text, motions)) if text]
-        return Description((*description.lines, *lines), description.values | {"motions": motions})
+        return lines, values | {"motions": motions}
     return describe_scenario(load_scenario(path))
 
 
@@ -65,7 +64,7 @@ def _motion_text(motion: dict[str, Any] | None) -> str:
     return f"{change:24s} {motion['duration']:5.1f} s  {clearance}{bodies}{missed}"
 
 
-def describe_robot(robot: Robot) -> Description:
+def describe_robot(robot: Robot) -> tuple[list[str], dict[str, Any]]:
     """Describe a robot: size, joints with their limits, patches, postures."""
     limits = robot.limits
     wide = _width(18, robot.joint_names)
@@ -111,7 +110,7 @@ def describe_robot(robot: Robot) -> Description:
         "patches": {p.name: {"link": p.link, "kind": p.kind, "limb": p.limb} for p in robot.patches.values()},
         "postures": list(robot.postures),
     }
-    return Description(tuple(lines), values)
+    return lines, values
 
 
 def _width(minimum: int, texts: Iterable[str]) -> int:
@@ -146,7 +145,7 @@ def _link(robot: Robot, link: str) -> dict[str, Any]:
     }
 
 
-def describe_scenario(scenario: Scenario) -> Description:
+def describe_scenario(scenario: Scenario) -> tuple[list[str], dict[str, Any]]:
     """Describe a scenario: environment, start, goal, and contact sequence, if any."""
     environment = scenario.environment
     lines = [f"{scenario.name}: {scenario.description}", f"robot: {scenario.robot.name}", f"file: {scenario.path}"]
@@ -185,7 +184,7 @@ def describe_scenario(scenario: Scenario) -> Description:
         **settings,
         "stances": [stance_text(item) for item in scenario.stances],
     }
-    return Description(tuple(lines), values)
+    return lines, values
 
 
 def _settings(scenario: Scenario) -> dict[str, dict[str, Any]]:

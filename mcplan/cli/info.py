@@ -3,7 +3,6 @@
 import json
 import sys
 from argparse import ArgumentParser, Namespace
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +12,6 @@ from mcplan.errors import InputError
 from mcplan.util.bundled import bundled_robots, bundled_scenarios, description_of
 
 HELP = "describe a robot, scenario or plan; without a name, list the bundled ones"
-
-
-@dataclass(frozen=True)
-class Description:
-    """Lines to print, and the same as plain values."""
-
-    lines: tuple[str, ...]
-    values: dict[str, Any]
-
-    def text(self) -> str:
-        """Return the lines as one text."""
-        return "\n".join(self.lines)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the plain values."""
-        return self.values
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -55,24 +38,21 @@ def run(arguments: Namespace) -> int:
     if arguments.name:
         from mcplan.cli.description import describe
 
-        description = describe(arguments.name, arguments.package_dir)
+        lines, values = describe(arguments.name, arguments.package_dir)
     else:
-        description = bundled()
-    if arguments.json:
-        print(json.dumps(description.to_json(), indent=1))
-    else:
-        print(description.text())
+        lines, values = bundled()
+    print(json.dumps(values, indent=1) if arguments.json else "\n".join(lines))
     return 0
 
 
-def bundled() -> Description:
-    """List the bundled robots and scenarios."""
+def bundled() -> tuple[list[str], dict[str, Any]]:
+    """Return the bundled robots and scenarios: lines, and plain values."""
     robots = list(bundled_robots())
     scenarios = {name: description_of(path) for name, path in bundled_scenarios().items()}
     width = max(len(name) for name in [*robots, *scenarios])
     lines = ["robots", *(f"  {name}" for name in robots), "scenarios"]
     lines += [f"  {name:{width}s}  {text}" for name, text in scenarios.items()]
-    return Description(tuple(lines), {"robots": robots, "scenarios": scenarios})
+    return lines, {"robots": robots, "scenarios": scenarios}
 
 
 def _machine(arguments: Namespace) -> int:

@@ -121,11 +121,11 @@ def test_a_hand_that_was_let_go_is_led_while_a_foot_steps():
 def test_a_robot_is_behind_by_what_its_capture_point_is(lost, height):
     """An inverted pendulum of this height that is stopped there stands still above that point."""
     reference = SimpleNamespace(value=np.array([0.1, 0.0, height]), velocity=np.array([0.2, 0.0, 0.0]))
-    sole = SimpleNamespace(ground=0.0)
+    sole = type("Sole", (), {"ground": 0.0})()
     measured = controller(
         terms=SimpleNamespace(com=np.array([0.098, 0.0, height]), com_velocity=np.array([0.2 - lost, 0.0, 0.0])),
         motion=SimpleNamespace(com=SimpleNamespace(sample=lambda t: reference), closed=(sole,)),
-        robot=SimpleNamespace(scale=SimpleNamespace(leg=1.0)),
+        _leg=1.0,
         _t=0.0,
     )
     assert measured._capture_point_error() == pytest.approx(abs(-0.002 - lost * np.sqrt(height / GRAVITY)), abs=1e-12)

@@ -129,7 +129,7 @@ class Maximal:
             if row[TYPE] == REVOLUTE:
                 R_hinge = R_joint.T @ R[k]
                 K = cross_matrix(axis)
-                # of R_hinge = exp(angle K): sum(K * R_hinge) = 2 sin(angle), trace less the part along axis 2 cos(angle)
+                # R_hinge = exp(angle K): sum(K * R_hinge) = 2 sin(angle), trace less the part along axis = 2 cos(angle)
                 angle = float(np.arctan2(np.sum(K * R_hinge), np.trace(R_hinge) - axis @ R_hinge @ axis))
                 value = (angle - joint[OFFSET]) / joint[MULTIPLIER]
                 period = 2 * np.pi / abs(joint[MULTIPLIER])

@@ -155,7 +155,7 @@ COMMANDS = {
     "run step --set simulation.dt=0": r"simulation\.dt: expected a number > 0, got 0",
     "run step --variant 3": r"variants",
     "run step --variant -1": r"--variant: '-1' is not a whole number from 0 on",
-    "run step --live --port 99999": r"--port: 99999: ports go from 0 .* to 65535",
+    "run step --live --port 99999": r"--port: 99999: expected a port from 0 .* to 65535",
     "run step --live --port {taken}": r"port \d+ of 127\.0\.0\.1 cannot be used: Address already in use",
     "replay {plan} --port {taken}": r"port \d+ of 127\.0\.0\.1 cannot be used: Address already in use",
     "robot new package://mine/x.urdf -o {new}.yaml": r"package://mine/x\.urdf: the package 'mine' is not installed",

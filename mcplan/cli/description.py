@@ -101,7 +101,8 @@ def describe_robot(robot: Robot) -> Description:
         f"urdf: {robot.urdf_path}",
         f"base: {robot.description.root}, {'fixed to the world' if robot.fixed else 'floating'}",
         "",
-        f"{'joint':{width}s} {'lower':>8s} {'upper':>8s} {'velocity':>9s} {'torque':>8s}   [rad, rad/s, N m; m, m/s, N]",
+        f"{'joint':{width}s} {'lower':>8s} {'upper':>8s} {'velocity':>9s} {'torque':>8s}   "
+        "[rad, rad/s, N m; m, m/s, N]",
     ]
     names = ("lower", "upper", "velocity", "torque")
     columns = (limits.lower, limits.upper, limits.velocity, limits.torque)

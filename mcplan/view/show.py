@@ -19,7 +19,7 @@ from mcplan.scene.environment import Environment
 from mcplan.util.arguments import each, shown
 from mcplan.util.bars import in_notebook
 from mcplan.util.files import write_text
-from mcplan.view.film import Film, lowest
+from mcplan.view.film import Film, contact_heights
 from mcplan.view.page import Page
 from mcplan.view.plan_replay import plan_page
 from mcplan.view.replay import replay_page
@@ -121,7 +121,7 @@ def posture_page(
         times=np.array([0.0, 1.0]),
         q=np.array([q, q]),
         com=np.array([robot.com(q)] * 2),
-        ground=lowest([points, points]),
+        ground=contact_heights([points, points]),
         touching={contact.patch: np.array([True, True]) for contact in contacts},
         carrying=[tuple(contacts)] * 2,
     )

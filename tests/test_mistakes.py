@@ -161,7 +161,7 @@ COMMANDS = {
     "robot new package://mine/x.urdf -o {new}.yaml": r"package://mine/x\.urdf: the package 'mine' is not installed",
     "run step --seed -1": r"'-1' is not a whole number from 0 on",
     "run step -o {file}/run": r"is a file, so nothing can be put into it",
-    "run step -o {full}": r"exists and is kept; choose another place, or write over it with --force",
+    "run step -o {full}": r"exists and is kept; choose another path, or overwrite it with --force",
     "plan stepp": r"no scenario or plan `stepp`; did you mean `step`\?",
     "plan step -o {kept}": r"exists and is kept; .*--force",
     "plan step -o {new}": r"-o .*new: expected a name that ends in \.yaml or \.yml",

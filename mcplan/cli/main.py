@@ -157,7 +157,7 @@ def _run(parsed: argparse.Namespace) -> int:
             if parsed.command in KERNEL_COMMANDS:
                 from mcplan.util.compiling import WATCH  # without Numba: a first run is announced at once
 
-                WATCH.expect(getattr(parsed, "physics", None))
+                WATCH.announce_first_run(getattr(parsed, "physics", None))
             status = int(parsed.execute(parsed))
         sys.stdout.flush()  # report a failed write here, not at exit
         return status

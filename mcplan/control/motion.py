@@ -31,7 +31,7 @@ from mcplan.scene.contact import Contact, largest_per_link
 from mcplan.scene.environment import Environment, FreeObject
 from mcplan.scene.resting import resting_contact
 from mcplan.settings.control import LIMB_ANGULAR_SPEED_RAD_S, ControlSettings
-from mcplan.settings.pace import used
+from mcplan.settings.pace import used_fraction
 from mcplan.util.text import format_length_or_angle
 
 SAME = 1e-12
@@ -332,7 +332,7 @@ class Motion:
         self._reserve = Ramp(self._reserve.value(t), kept or 0.0, t, load_time)
         pace, most = self.settings.pace, self.settings.contact.force_fraction
         if kept is not None and pace is not None:
-            share = used(pace.force, most, kept)
+            share = used_fraction(pace.force, most, kept)
             most = share + FEEDBACK * (most - share)
         now = self._grips.value(t)
         self._grips = Ramp(max(now, most), most, t, load_time)

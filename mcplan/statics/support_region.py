@@ -34,7 +34,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.polygon import clip
 from mcplan.statics.contact_forces import ForceUnknowns, TorqueRows, moments_about
 from mcplan.statics.static_program import StaticProgram
-from mcplan.util.arguments import each, instance, vector
+from mcplan.util.arguments import check_each, check_instance, check_vector
 
 REACH_M = 5.0
 """Distance from the contacts at which larger regions (facing walls can squeeze without limit) are cut off."""
@@ -98,7 +98,7 @@ class SupportRegion:
 
     def depth(self, point: np.ndarray) -> float:
         """Return the distance (m) from the horizontal ``point`` to the nearest edge line; negative outside."""
-        at = vector("depth", "point", point, 2, 3)[:2]
+        at = check_vector("depth", "point", point, 2, 3)[:2]
         return -np.inf if self.empty else float((self.b - self.A @ at).min())
 
     def inset(self, margin: float, share: float = 0.5) -> np.ndarray:
@@ -132,7 +132,7 @@ def support_region(
     tolerance : largest distance of the region beyond an edge of the polygon, which lies inside it (m). By default 1e-7,
         or 1e-3 with ``exact``.
     """
-    contacts = each("support_region", "contacts", contacts, Contact)
+    contacts = check_each("support_region", "contacts", contacts, Contact)
     forces = ForceUnknowns(contacts, faces, mass * GRAVITY)
     return _region_over(forces, contacts, exact, tolerance)
 
@@ -149,8 +149,8 @@ def region_at(
     torque_share : usable fraction of the torque limits (`torque_support_region`); None: no torque limits.
     exact : use the exact friction cones instead of pyramids with 8 faces.
     """
-    instance("support_region", "robot", robot, Robot)
-    contacts = each("support_region", "contacts", contacts, Contact)
+    check_instance("support_region", "robot", robot, Robot)
+    contacts = check_each("support_region", "contacts", contacts, Contact)
     placed = [contact.at(X[:3, :3], X[:3, 3]) for contact in contacts for X in [robot.frame_pose(q, contact.patch)]]
     if torque_share is None:
         return support_region(placed, robot.mass, exact=exact)
@@ -189,8 +189,8 @@ def torque_support_region(
 
     Source: Orsolino et al., Feasible region: an actuation-aware extension of the support region, IEEE T-RO 36(4), 2020.
     """
-    instance("torque_support_region", "robot", robot, Robot)
-    contacts = each("torque_support_region", "contacts", contacts, Contact)
+    check_instance("torque_support_region", "robot", robot, Robot)
+    contacts = check_each("torque_support_region", "contacts", contacts, Contact)
     forces = ForceUnknowns(contacts, faces, robot.mass * GRAVITY)
     return _region_over(forces, contacts, exact, tolerance, TorqueRows.at(robot, q, forces, torque_share))
 
@@ -309,8 +309,8 @@ def zmp_area(
     InputError
         The plane passes through the centre of mass.
     """
-    c = vector("zmp_area", "com", com, 3)
-    contacts = each("zmp_area", "contacts", contacts, Contact)
+    c = check_vector("zmp_area", "com", com, 3)
+    contacts = check_each("zmp_area", "contacts", contacts, Contact)
     lever = height - c[2]
     if abs(lever) < 1e-6:
         raise InputError(f"height {height} m: the plane passes through the centre of mass, where every push meets it")

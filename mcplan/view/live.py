@@ -14,7 +14,7 @@ from mcplan.planning.plan import Plan
 from mcplan.record.world import World
 from mcplan.robot.pose import rotation_from_quat
 from mcplan.sim.observer import Observer, StepSample
-from mcplan.util.arguments import instance
+from mcplan.util.arguments import check_instance
 from mcplan.view import palette, shapes
 from mcplan.view.arrow import METRES_PER_NEWTON, MIN_DRAWN_FORCE_N, draw_arrow
 from mcplan.view.drawing import Drawing, node_name
@@ -58,7 +58,7 @@ class LiveView(Observer):
     """
 
     def __init__(self, plan: Plan, port: int = 0):
-        plan = instance("LiveView", "plan", plan, Plan)
+        plan = check_instance("LiveView", "plan", plan, Plan)
         self._robot = plan.scenario.robot
         self._links = drawn_links(self._robot)
         self._drawing = Drawing()

@@ -11,7 +11,7 @@ from mcplan.scene.contact import Contact
 from mcplan.view.arrow import MAX_CONE_HEIGHT_M, METRES_PER_NEWTON, MIN_DRAWN_FORCE_N, draw_cone, draw_force
 from mcplan.view.drawing import Drawing
 from mcplan.view.film import contact_heights
-from mcplan.view.plan_film import _between, _forces
+from mcplan.view.plan_film import _forces, _interpolate_force
 from mcplan.view.replay import _force
 from mcplan.view.shapes import capsule, cone, continuous, tube
 from tests.sim.waving_box import waving_run
@@ -119,7 +119,7 @@ def test_a_force_grows_from_nothing_and_vanishes_to_nothing_in_place():
         (None, b, [1.0] * 3, [0, 10, 50]),
         (a, None, [0.0] * 3, [0, 0, 75]),
     ):
-        found = _between(begin, end, 0.25)
+        found = _interpolate_force(begin, end, 0.25)
         assert found[0] == pytest.approx(np.array(place))
         assert found[1] == pytest.approx(np.array(force))
         assert found[3] == 0.5

@@ -18,8 +18,8 @@ from mcplan.planning.transition.transition import Segment
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact, largest_per_link
 from mcplan.settings.control import ControlSettings
-from mcplan.settings.margins import shrunk
-from mcplan.settings.pace import Pace, used
+from mcplan.settings.margins import shrink_points
+from mcplan.settings.pace import Pace, used_fraction
 from mcplan.statics.contact_forces import ForceUnknowns
 from mcplan.statics.static_program import StaticProgram
 
@@ -316,14 +316,15 @@ def grid_position(i: int) -> str:
 
 def with_pace_margins(contact: Contact, pace: Pace, settings: ControlSettings, reserve: float) -> Contact:
     """Return a contact with the limits of motions that keep a share of the reserve (see `TimeParameterization`)."""
-    force = used(pace.force, settings.contact.force_fraction, reserve)
+    force = used_fraction(pace.force, settings.contact.force_fraction, reserve)
     inside = max(pace.pressure, settings.contact.pressure_margin)
+    margin = inside + (1.0 - reserve) * (settings.contact.pressure_margin - inside)
     return replace(
         contact,
-        friction=used(pace.friction, settings.contact.friction_fraction, reserve) * contact.friction,
+        friction=used_fraction(pace.friction, settings.contact.friction_fraction, reserve) * contact.friction,
         max_force=force * contact.max_force,
         max_moment=force * contact.max_moment,
-        points=shrunk(contact.points, max(inside + (1.0 - reserve) * (settings.contact.pressure_margin - inside), 0.0)),
+        points=shrink_points(contact.points, max(margin, 0.0)),
     )
 
 

@@ -30,8 +30,8 @@ from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
-from mcplan.settings.margins import shrunk
-from mcplan.settings.pace import used
+from mcplan.settings.margins import shrink_points
+from mcplan.settings.pace import used_fraction
 
 MIN_NORMAL_Z = 0.999
 """Smallest vertical component of the normals of the ground."""
@@ -256,10 +256,10 @@ class Gait:
         inside, friction = max(self.pace.pressure, self.settings.contact.pressure_margin) + COP_INSET_M, np.inf
         corners = np.zeros((self.size, 2, max(len(c.points) for c in self.phases[0].closed), 3))
         stands = np.zeros((self.size, 2), dtype=bool)
-        share = used(self.pace.friction, self.settings.contact.friction_fraction, 1.0)
+        share = used_fraction(self.pace.friction, self.settings.contact.friction_fraction, 1.0)
         for phase in self.phases:
             for contact in phase.closed:
-                world = contact.p + shrunk(contact.points, inside, MAX_COP_INSET_SHARE) @ contact.R.T
+                world = contact.p + shrink_points(contact.points, inside, MAX_COP_INSET_SHARE) @ contact.R.T
                 padded = world[np.minimum(np.arange(corners.shape[2]), len(world) - 1)]
                 here = slice(phase.begin, phase.end + 1), self.feet.index(contact.patch)
                 corners[here], stands[here] = padded, True

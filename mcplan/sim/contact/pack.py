@@ -22,7 +22,7 @@ from mcplan.robot.solid import hull_corners, pack, shape_inertia, solid
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Support, Surface
 from mcplan.scene.resting import resting_contact
-from mcplan.settings.margins import shrunk
+from mcplan.settings.margins import shrink_points
 from mcplan.settings.simulation import SimulationSettings
 from mcplan.sim.touching_patch import ball_covers_shape
 from mcplan.util.arrays import read_only
@@ -301,7 +301,7 @@ def _edge_points(rests: Iterable[Contact | None], corners: np.ndarray) -> np.nda
     for rest in rests:
         if rest is not None:
             away = np.linalg.norm(rest.points[:, None] - corners, axis=2).min(axis=1)
-            found.append(shrunk(rest.points, EDGE_INSET)[away > EDGE_INSET])
+            found.append(shrink_points(rest.points, EDGE_INSET)[away > EDGE_INSET])
     return np.unique(np.concatenate(found).round(6), axis=0)
 
 

@@ -29,7 +29,7 @@ from mcplan.errors import InputError
 from mcplan.robot.pose import cross, cross_matrix
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
-from mcplan.util.arguments import each, instance, vector
+from mcplan.util.arguments import check_each, check_instance, check_vector
 from mcplan.util.text import summary
 
 
@@ -104,9 +104,9 @@ def contact_rows(robot: Robot, q: ArrayLike, v: ArrayLike, contacts: Sequence[Co
     InputError
         The robot has a fixed base, and the contact ``fixed_base`` is missing.
     """
-    instance("contact_rows", "robot", robot, Robot)
-    contacts = each("contact_rows", "contacts", contacts, Contact)
-    q, v = vector("contact_rows", "q", q, robot.nq), vector("contact_rows", "v", v, robot.nv)
+    check_instance("contact_rows", "robot", robot, Robot)
+    contacts = check_each("contact_rows", "contacts", contacts, Contact)
+    q, v = check_vector("contact_rows", "q", q, robot.nq), check_vector("contact_rows", "v", v, robot.nv)
     names = {contact.patch for contact in contacts}
     if robot.fixed and "fixed_base" not in names:
         raise InputError(f"{robot.name} has a fixed base: its contact `fixed_base` is missing")
@@ -172,8 +172,8 @@ def stance_rank(robot: Robot, q: ArrayLike, contacts: Sequence[Contact]) -> Stan
     robot, q : Robot, and its posture (nq,).
     contacts : contacts of the stance.
     """
-    instance("stance_rank", "robot", robot, Robot)
-    contacts = each("stance_rank", "contacts", contacts, Contact)
+    check_instance("stance_rank", "robot", robot, Robot)
+    contacts = check_each("stance_rank", "contacts", contacts, Contact)
     J = contact_rows(robot, q, np.zeros(robot.nv), contacts).J
     constraints = _rank(J)
     return StanceRank(len(J), constraints, _rank(J[:, :6]), robot.nv - constraints)

@@ -21,7 +21,7 @@ from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.textbook.constraint.contact_rows import contact_rows
 from mcplan.textbook.kinematics.differential import pseudo_inverse
-from mcplan.util.arguments import each, instance, vector, whole
+from mcplan.util.arguments import check_each, check_instance, check_integer, check_vector
 from mcplan.util.text import summary
 
 MAX_STEP = 0.2
@@ -51,8 +51,8 @@ def support_velocity(robot: Robot, q: ArrayLike, contacts: Sequence[Contact], J:
     contacts : the closed contacts.
     J, w : (k, nv), (k,) Jacobian and desired velocity of a task, m/s or rad/s.
     """
-    instance("support_velocity", "robot", robot, Robot)
-    contacts = each("support_velocity", "contacts", contacts, Contact)
+    check_instance("support_velocity", "robot", robot, Robot)
+    contacts = check_each("support_velocity", "contacts", contacts, Contact)
     Jc = contact_rows(robot, q, np.zeros(robot.nv), contacts).J
     N, J = np.eye(robot.nv) - np.linalg.pinv(Jc, ROW_TOLERANCE) @ Jc, np.asarray(J, float)
     # tolerance by the size of J: for a task blocked by contacts J N is rounding, and must not be inverted
@@ -105,9 +105,10 @@ def support_inverse_kinematics(
         A target is neither a pose nor a position, or its name is unknown.
     """
     where = "support_inverse_kinematics"
-    instance(where, "robot", robot, Robot)
-    contacts, iterations = each(where, "contacts", contacts, Contact), whole(where, "iterations", iterations)
-    q = vector(where, "q", q, robot.nq)
+    check_instance(where, "robot", robot, Robot)
+    contacts = check_each(where, "contacts", contacts, Contact)
+    iterations = check_integer(where, "iterations", iterations)
+    q = check_vector(where, "q", q, robot.nq)
     lower, upper = robot.limits.lower, robot.limits.upper
     start_poses = {contact.patch: robot.frame_pose(q, contact.patch) for contact in contacts}
     error, k, final_steps = np.inf, 0, min(CORRECTION_STEPS, iterations // 2)

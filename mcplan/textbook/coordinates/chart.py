@@ -14,7 +14,7 @@ from mcplan.core.algebra.rotation import matrix_to_quaternion, quaternion_to_mat
 from mcplan.core.bundle import QUATERNION_TOLERANCE
 from mcplan.errors import InputError
 from mcplan.robot.pose import cross_matrix
-from mcplan.util.arguments import shown
+from mcplan.util.arguments import describe
 
 Array = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ def real(value: ArrayLike, name: str) -> Array:
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} = {shown(value)}; expected an array of numbers") from None
+        raise InputError(f"{name} = {describe(value)}; expected an array of numbers") from None
     if not np.isfinite(array).all():
         raise InputError(f"{name} = {array} is not finite")
     return array

@@ -67,7 +67,7 @@ class Painter:
 
     def _caption(self, caption: str) -> Image.Image:
         """Return the caption on a transparent background; matplotlib's font covers most alphabets."""
-        self._figure.is_transparent()
+        self._figure.clear()
         self._figure.text(0.012, 0.02, escape_mathtext(caption), fontsize=self._size[1] / 42, color="#1d2533")
         self._canvas.draw()
         return Image.fromarray(np.asarray(self._canvas.buffer_rgba()))

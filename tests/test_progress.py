@@ -136,7 +136,7 @@ def test_elsewhere_lines_say_what_begins_and_quiet_says_nothing(tmp_path, capsys
 
 def test_a_notebook_gets_one_line_a_second(monkeypatch, capsys):
     monkeypatch.setattr(bars, "in_notebook", lambda: True)
-    monkeypatch.setattr(bars.Bars, "_redraw_loop", lambda self, progress: None)  # it may write the first line before the work
+    monkeypatch.setattr(bars.Bars, "_redraw_loop", lambda self, progress: None)  # it may write first
     one = bars.Bars()
     task = one.add("simulating")
     for _ in range(5):

@@ -24,7 +24,7 @@ from mcplan.scenario.scenario import Scenario
 from mcplan.sim.observer import Observer
 from mcplan.sim.progress_bar import PlanningProgress, ProgressBar
 from mcplan.sim.simulate import simulate as run_simulation
-from mcplan.util.arguments import file_name, file_path, instance, whole
+from mcplan.util.arguments import check_instance, check_integer, file_name, file_path
 from mcplan.util.bars import BARS, in_notebook, note
 from mcplan.util.files import check_writable, write_text
 from mcplan.util.progress import ProgressCallback
@@ -170,7 +170,7 @@ def sweep(
     from mcplan.sweep.sweep import sweep as run_missing
 
     if workers is not None:
-        whole("sweep", "workers", workers)
+        check_integer("sweep", "workers", workers)
     loaded = experiment if isinstance(experiment, Experiment) else load_experiment(experiment)
     place = results_directory(loaded, None) if directory is None else file_path("sweep", directory)
     if progress is not True:
@@ -273,7 +273,7 @@ def save_report(run: Run, path: str | os.PathLike[str], report: Report | None = 
     InputError
         ``run`` is not a Run, or the path is invalid, a directory, or not writable.
     """
-    run, place = instance("save_report", "run", run, Run), file_path("save_report", path)
+    run, place = check_instance("save_report", "run", run, Run), file_path("save_report", path)
     check_writable(place, force=True)
     write_text(place, report_page(run, verify(run) if report is None else report))
     return place

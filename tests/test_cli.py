@@ -413,13 +413,13 @@ def test_without_a_place_results_go_where_there_are_none_or_are_refused(tmp_path
     full = tmp_path / "runs" / "new"
     full.mkdir(parents=True)
     (full / "run.npz").write_text("of before")
-    execution.refuse_early(mc.load_scenario("sway"), arguments)
+    execution.check_before_work(mc.load_scenario("sway"), arguments)
     (full / "run.npz").unlink()
     full.rmdir()
     (tmp_path / "runs").rmdir()
     (tmp_path / "runs").write_text("no directory")
     with pytest.raises(InputError, match="runs: is a file; expected the name of a directory"):
-        execution.refuse_early(mc.load_scenario("sway"), arguments)
+        execution.check_before_work(mc.load_scenario("sway"), arguments)
 
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, InputError("no such physics")])
@@ -428,7 +428,7 @@ def test_a_simulation_that_records_nothing_leaves_no_directory(ending, tmp_path,
         raise ending
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(execution, "proven_plan", lambda plan: True)
+    monkeypatch.setattr(execution, "certify_plan", lambda plan: True)
     monkeypatch.setattr("mcplan.sim.simulate.simulate", ended)
     arguments = Namespace(physics=None, live=False, output=None, force=False, seed=0)
     with pytest.raises((KeyboardInterrupt, InputError)):
@@ -441,7 +441,7 @@ def test_a_simulation_that_records_nothing_leaves_no_directory(ending, tmp_path,
 @pytest.mark.parametrize("proven", [True, False])
 def test_a_run_succeeds_where_the_certificates_of_plan_and_run_hold(proven, passed, short_run, tmp_path, monkeypatch):
     report = Report("sway", (Check("slip", 0.0, "m", "<= 1", True), Check("clearance", 0.0, "m", ">= 0", passed)), {})
-    monkeypatch.setattr(execution, "proven_plan", lambda plan: proven)
+    monkeypatch.setattr(execution, "certify_plan", lambda plan: proven)
     monkeypatch.setattr("mcplan.sim.simulate.simulate", lambda plan, **options: short_run)
     monkeypatch.setattr("mcplan.certificate.verify.verify", lambda run: report)
     monkeypatch.setattr("mcplan.api.write_results", lambda *results: None)

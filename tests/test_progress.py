@@ -136,7 +136,7 @@ def test_elsewhere_lines_say_what_begins_and_quiet_says_nothing(tmp_path, capsys
 
 def test_a_notebook_gets_one_line_a_second(monkeypatch, capsys):
     monkeypatch.setattr(bars, "in_notebook", lambda: True)
-    monkeypatch.setattr(bars.Bars, "_tick", lambda self, progress: None)  # it may write the first line before the work
+    monkeypatch.setattr(bars.Bars, "_redraw_loop", lambda self, progress: None)  # it may write first
     one = bars.Bars()
     task = one.add("simulating")
     for _ in range(5):
@@ -159,23 +159,23 @@ def test_the_seconds_of_compiling_are_those_of_all_kernels_and_of_kernels_within
     monkeypatch.setattr("mcplan.util.compiling.time", SimpleNamespace(monotonic=lambda: clock))
     watch = Compiling()
     for seconds in (2.0, 3.0):
-        watch.begins("outer")
+        watch.compilation_started("outer")
         clock += 0.5 * seconds
-        watch.begins("inner")
+        watch.compilation_started("inner")
         clock += 0.5 * seconds
-        watch.ends()
-        watch.ends()
+        watch.compilation_ended()
+        watch.compilation_ended()
         clock += 10.0
     assert watch.seconds == pytest.approx(5.0)
 
 
 def test_a_first_run_is_told_from_a_later_one(tmp_path, monkeypatch, capsys):
     watch = Compiling()
-    assert not watch.expect("qp")
+    assert not watch.announce_first_run("qp")
     monkeypatch.setattr("mcplan.util.compiling.cache_directory", lambda: str(tmp_path))
-    assert watch.expect("qp")
-    watch.begins("some_kernel")
-    watch.ends()
+    assert watch.announce_first_run("qp")
+    watch.compilation_started("some_kernel")
+    watch.compilation_ended()
     minutes = 0.5 * SECONDS_PER_KERNEL[accelerated()] * len(declared_kernels(["contact"])) / 60.0
     (found,) = re.findall(r"^compiling kernels, once per installation: up to (\d) min\n$", capsys.readouterr().err)
     assert 0.5 * minutes < int(found) < minutes + 1.0
@@ -186,8 +186,8 @@ def test_python_on_a_cold_cache_is_told_of_minutes_and_on_a_warm_one_of_seconds(
     for directory, text in ((str(tmp_path), r"up to \d min"), (cache_directory(), r"(some seconds|up to 1 min)")):
         monkeypatch.setattr("mcplan.util.compiling.cache_directory", lambda directory=directory: directory)
         watch = Compiling()
-        watch.begins("some_kernel")
-        watch.ends()
+        watch.compilation_started("some_kernel")
+        watch.compilation_ended()
         assert re.fullmatch(f"compiling kernels, once per installation: {text}\n", capsys.readouterr().err)
 
 

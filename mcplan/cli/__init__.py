@@ -1,6 +1,6 @@
-"""The commands, one file each: a line ``HELP``, ``declare`` for its arguments, ``run``.
+"""Commands, one file each: a line ``HELP``, ``declare`` for the arguments, ``run``.
 
-Every command is imported at each start, so they import heavy modules in ``run`` only.
+All commands are imported at each start, so they import heavy modules only in ``run``.
 """
 
 COMMANDS = (

@@ -1,4 +1,4 @@
-"""``mcplan bench``."""
+"""Command ``mcplan bench``."""
 
 import json
 import os

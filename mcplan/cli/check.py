@@ -1,4 +1,4 @@
-"""``mcplan check``."""
+"""Command ``mcplan check``."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -30,29 +30,29 @@ def plan_problems(path: Path) -> list[Problem]:
 
 def run(arguments: Namespace) -> int:
     """Print every problem of every file."""
-    from mcplan.cli.recognise import EXPERIMENT, PLAN, ROBOT, SCENARIO, find, kind_of
+    from mcplan.cli.name_resolution import EXPERIMENT, PLAN, ROBOT, SCENARIO, find, kind_of
     from mcplan.scenario.load import check_file, lint_file
     from mcplan.sweep.command import check_experiment
 
-    found = 0
+    error_count = 0
     for file in arguments.files:
-        about, doubts = "", []
+        summary, warnings = "", []
         try:
             path = find(file, SCENARIO, PLAN, ROBOT, EXPERIMENT)
         except InputError as error:  # report an unreadable file, go on with the next one
             problems = list(error.problems)
         else:
             if kind_of(path) == EXPERIMENT:
-                problems, about = check_experiment(str(path))
+                problems, summary = check_experiment(str(path))
             else:
-                problems, doubts = check_file(path), lint_file(path)
+                problems, warnings = check_file(path), lint_file(path)
                 if not problems and kind_of(path) == PLAN:
                     problems = plan_problems(path)
-        found += len(problems)
+        error_count += len(problems)
         for problem in problems:
             print(problem, file=sys.stderr)
-        for doubt in doubts:
-            print(f"{doubt} (a warning, not an error)", file=sys.stderr)
+        for warning in warnings:
+            print(f"{warning} (a warning, not an error)", file=sys.stderr)
         if not problems:
-            print(f"{file}: ok{about}")
-    return 2 if found else 0
+            print(f"{file}: ok{summary}")
+    return 2 if error_count else 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.cli.recognise import PLAN, ROBOT, SCENARIO, find, kind_of
+from mcplan.cli.name_resolution import PLAN, ROBOT, SCENARIO, find, kind_of
 from mcplan.planning.plan import PlannedStance
 from mcplan.planning.plan_file import load_plan
 from mcplan.robot.proposal.surface import shape_points
@@ -67,31 +67,33 @@ def _motion_text(motion: dict[str, Any] | None) -> str:
 def describe_robot(robot: Robot) -> tuple[list[str], dict[str, Any]]:
     """Describe a robot: size, joints with their limits, patches, postures."""
     limits = robot.limits
-    wide = _width(18, robot.joint_names)
+    width = _width(18, robot.joint_names)
     lines = [
         f"{robot.name}: {robot.mass:.3f} kg, {len(robot.link_names)} links, {robot.n} joints "
         f"(nq {robot.nq}, nv {robot.nv})",
         f"urdf: {robot.urdf_path}",
         f"base: {robot.description.root}, {'fixed to the world' if robot.fixed else 'floating'}",
         "",
-        f"{'joint':{wide}s} {'lower':>8s} {'upper':>8s} {'velocity':>9s} {'torque':>8s}   [rad, rad/s, N m; m, m/s, N]",
+        f"{'joint':{width}s} {'lower':>8s} {'upper':>8s} {'velocity':>9s} {'torque':>8s}   "
+        "[rad, rad/s, N m; m, m/s, N]",
     ]
     names = ("lower", "upper", "velocity", "torque")
     columns = (limits.lower, limits.upper, limits.velocity, limits.torque)
     for index, joint in enumerate(robot.joint_names):
         lower, upper, velocity, torque = (column[index] for column in columns)
-        lines.append(f"{joint:{wide}s} {lower:8.3f} {upper:8.3f} {velocity:9.3f} {torque:8.1f}")
+        lines.append(f"{joint:{width}s} {lower:8.3f} {upper:8.3f} {velocity:9.3f} {torque:8.1f}")
     if robot.locked:
         lines += ["", "locked: " + ", ".join(f"{joint} = {value:g}" for joint, value in robot.locked.items())]
     lines += ["", *_links(robot)]
     patches = robot.patches.values()
     if patches:
         rows = [("patch", "link", "kind", "limb"), *((p.name, p.link, p.kind, p.limb) for p in patches)]
-        widths = [_width(least, texts) for least, texts in zip((16, 16, 8, 12), zip(*rows, strict=True), strict=True)]
-        tails = ["corners", *(str(len(patch.polygon)) for patch in patches)]
+        columns_of_texts = zip((16, 16, 8, 12), zip(*rows, strict=True), strict=True)
+        widths = [_width(minimum, texts) for minimum, texts in columns_of_texts]
+        corner_counts = ["corners", *(str(len(patch.polygon)) for patch in patches)]
         lines.append("")
-        for row, tail in zip(rows, tails, strict=True):
-            lines.append(" ".join([f"{text:{width}s}" for text, width in zip(row, widths, strict=True)] + [tail]))
+        for row, count in zip(rows, corner_counts, strict=True):
+            lines.append(" ".join([f"{text:{width}s}" for text, width in zip(row, widths, strict=True)] + [count]))
     if robot.postures:
         lines += ["", "postures: " + ", ".join(robot.postures)]
     values = {
@@ -102,7 +104,7 @@ def describe_robot(robot: Robot) -> tuple[list[str], dict[str, Any]]:
         "urdf": str(robot.urdf_path),
         "fixed_base": robot.fixed,
         "joints": {
-            joint: {key: _finite(column[i]) for key, column in zip(names, columns, strict=True)}
+            joint: {key: _finite_or_none(column[i]) for key, column in zip(names, columns, strict=True)}
             for i, joint in enumerate(robot.joint_names)
         },
         "locked": dict(robot.locked),
@@ -119,7 +121,7 @@ def _width(minimum: int, texts: Iterable[str]) -> int:
 
 
 def _links(robot: Robot) -> Iterator[str]:
-    """Yield a table of the links: mass, collision shapes and their extent in link axes; pure frames in one line."""
+    """Yield a table of the links: mass, collision shapes, their extent in link axes; other links in one line."""
     width = _width(24, robot.link_names)
     yield f"{'link':{width}s} {'mass':>8s}  {'extent of what collides':26s} shapes   [kg, m]"
     frames = []
@@ -135,11 +137,12 @@ def _links(robot: Robot) -> Iterator[str]:
 
 
 def _link(robot: Robot, link: str) -> dict[str, Any]:
-    described = robot.description.links[link]
-    colliding = [geometry for geometry in described.geometry if geometry.role != "visual"]
+    """Return mass (kg), extent (m, link axes) and kinds of the collision shapes of a link."""
+    description = robot.description.links[link]
+    colliding = [geometry for geometry in description.geometry if geometry.role != "visual"]
     points = [shape_points(geometry.shape) @ geometry.R.T + geometry.p for geometry in colliding]
     return {
-        "mass": 0.0 if described.inertia is None else described.inertia.mass,
+        "mass": 0.0 if description.inertia is None else description.inertia.mass,
         "extent": np.ptp(np.concatenate(points), axis=0).tolist() if points else None,
         "shapes": [type(geometry.shape).__name__.removesuffix("Shape").lower() for geometry in colliding],
     }
@@ -194,19 +197,19 @@ def _settings(scenario: Scenario) -> dict[str, dict[str, Any]]:
 
 
 def _section(title: str, values: dict[str, Any]) -> list[str]:
-    """Return the lines of one section, none where it is empty."""
-    texts = {key: f"{len(value)} of them" if key == "states" else _plain(value) for key, value in values.items()}
+    """Return the lines of one section; none if it is empty."""
+    texts = {key: f"{len(value)} of them" if key == "states" else _yaml_text(value) for key, value in values.items()}
     return [f"{title}:", *(f"  {key}: {value}" for key, value in texts.items())] if texts else []
 
 
-def _plain(value: Any) -> str:
+def _yaml_text(value: Any) -> str:
     """Return a value in YAML on one line."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_plain(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {_yaml_text(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_plain, value)) + "]"
+        return "[" + ", ".join(map(_yaml_text, value)) + "]"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _finite(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None

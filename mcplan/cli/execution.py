@@ -1,7 +1,4 @@
-"""Execution on the command line: plan if there is none, simulate, verify, write, report.
-
-Planning on the command line: with its progress, and judged by the plan's own certificate.
-"""
+"""Common part of the commands that plan or simulate: progress, certificates, output files."""
 
 import shutil
 import sys
@@ -10,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcplan.cli.options import add_output, add_physics, add_scenario, open_in_browser, port_number, refuse_port
+from mcplan.cli.options import add_output, add_physics, add_scenario, check_port, open_in_browser, port_number
 from mcplan.errors import PlanningFailed, SimulationFailed
 from mcplan.util.files import check_writable
 
@@ -28,7 +25,7 @@ def plan_of(scenario: "Scenario", seed: int = 0) -> "Plan":
     Raises
     ------
     PlanningFailed
-        With the scenario's name, and the search tree.
+        No plan was found; the error has the scenario's name and the search tree.
     """
     from mcplan.planning.planner import plan as make_plan
     from mcplan.sim.progress_bar import PlanningProgress
@@ -37,14 +34,14 @@ def plan_of(scenario: "Scenario", seed: int = 0) -> "Plan":
     note(f"planning {scenario.name} ...")
     try:
         with PlanningProgress() as progress:
-            made = make_plan(scenario, seed=seed, progress=progress.update)
-        for notice in made.notices:
+            plan = make_plan(scenario, seed=seed, progress=progress.update)
+        for notice in plan.notices:
             note(notice)
-        return made
+        return plan
     except PlanningFailed as failure:
-        named = PlanningFailed(f"{scenario.name}: no plan\n{failure}")
-        named.tree = failure.tree
-        raise named from failure
+        scenario_failure = PlanningFailed(f"{scenario.name}: no plan\n{failure}")
+        scenario_failure.tree = failure.tree
+        raise scenario_failure from failure
 
 
 def plan_at(path: Path) -> "Plan":
@@ -59,15 +56,15 @@ def plan_at(path: Path) -> "Plan":
         return load_plan(path)
 
 
-def proven_plan(plan: "Plan") -> bool:
+def certify_plan(plan: "Plan") -> bool:
     """Whether a plan's certificate holds, including its goal; print failed checks."""
     from mcplan.certificate.verify import verify as certify
 
     report = certify(plan)
-    broken = report.failures or [str(item) for item in plan.goals if not item.met]
-    for failure in broken:
+    failures = report.failures or [str(item) for item in plan.goals if not item.met]
+    for failure in failures:
         print(f"plan: {failure}", file=sys.stderr)
-    return not broken
+    return not failures
 
 
 def add_execution(parser: ArgumentParser, plans: bool = False) -> None:
@@ -80,7 +77,7 @@ def add_execution(parser: ArgumentParser, plans: bool = False) -> None:
     parser.add_argument("--open", action="store_true", help="open the replay (with --live also that) in the browser")
 
 
-def refuse_early(scenario: "Scenario", arguments: Namespace) -> None:
+def check_before_work(scenario: "Scenario", arguments: Namespace) -> None:
     """Check physics and output before any work."""
     from mcplan.sim.disturbance import validate_disturbances
     from mcplan.sim.simulate import find_back_end
@@ -89,28 +86,28 @@ def refuse_early(scenario: "Scenario", arguments: Namespace) -> None:
     find_back_end(physics)
     validate_disturbances(scenario, physics)
     if arguments.live:
-        refuse_port(arguments.port)
+        check_port(arguments.port)
     if arguments.output:
         check_writable(Path(arguments.output), arguments.force, folder=True)
     else:
-        check_writable(Path("runs"), force=True, folder=True)  # a new one in there: nothing is written over
+        check_writable(Path("runs"), force=True, folder=True)  # results go into a new subdirectory
 
 
 def plan_and_execute(scenario: "Scenario", arguments: Namespace) -> int:
-    """Plan and simulate; in a first run a second process compiles the controller's kernels meanwhile."""
+    """Plan and simulate; in a first run a second process compiles the controller's kernels during planning."""
     from mcplan.sim.first_run import compiling_ahead  # takes a second: report mistakes of the scenario first
 
-    refuse_early(scenario, arguments)
+    check_before_work(scenario, arguments)
     with compiling_ahead(arguments.physics or scenario.simulation.physics):
         try:
-            made = plan_of(scenario, arguments.seed)
+            plan = plan_of(scenario, arguments.seed)
         except PlanningFailed as failure:
-            _keep_failure(scenario, failure, arguments)
+            _write_failure_report(scenario, failure, arguments)
             raise
-        return execute(made, arguments)
+        return execute(plan, arguments)
 
 
-def _keep_failure(scenario: "Scenario", failure: PlanningFailed, arguments: Namespace) -> None:
+def _write_failure_report(scenario: "Scenario", failure: PlanningFailed, arguments: Namespace) -> None:
     """Write the report of a scenario without a plan; print its path."""
     from mcplan.api import new_directory, write_failure
 
@@ -132,13 +129,13 @@ def execute(plan: "Plan", arguments: Namespace) -> int:
     from mcplan.util.compiling import WATCH
 
     with Working("checking"):
-        proven = proven_plan(plan)
-    if not proven:
-        note("the plan's own certificate does not hold (above); it is simulated all the same")
-    with ExitStack() as shown:
-        observers: list[Observer] = [shown.enter_context(ProgressBar())]
+        is_certified = certify_plan(plan)
+    if not is_certified:
+        note("the plan's own certificate does not hold (above); it is simulated nevertheless")
+    with ExitStack() as stack:
+        observers: list[Observer] = [stack.enter_context(ProgressBar())]
         if arguments.live:
-            observers.append(shown.enter_context(_live(plan, arguments)))
+            observers.append(stack.enter_context(_live(plan, arguments)))
         stopped: SimulationFailed | None = None
         try:
             result = simulate(plan, physics=arguments.physics, seed=arguments.seed, observers=observers)
@@ -151,10 +148,10 @@ def execute(plan: "Plan", arguments: Namespace) -> int:
             raise
     with Working("verifying"):
         report = certify(result)
-    directory = new_directory(plan.scenario.name, arguments.output, arguments.force)  # there is what to put in
+    directory = new_directory(plan.scenario.name, arguments.output, arguments.force)  # only now: there are results
     with Working("writing"):
         write_results(directory, plan, result, report)
-    _say(report, directory)
+    _print_report(report, directory)
     if slowest := describe_slowest_tick(result):
         compiled = f"; kernels were compiled meanwhile, for {WATCH.seconds:.0f} s" if WATCH.seconds >= 1.0 else ""
         print(slowest + compiled)
@@ -162,7 +159,7 @@ def execute(plan: "Plan", arguments: Namespace) -> int:
         print(stopped, file=sys.stderr)
     if arguments.open:
         open_in_browser(directory / "replay.html")
-    return 0 if proven and report.success and not stopped else 1
+    return 0 if is_certified and report.success and not stopped else 1
 
 
 def _live(plan: "Plan", arguments: Namespace) -> "LiveView":
@@ -181,10 +178,10 @@ def width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def _say(report: "Report", directory: Path) -> None:
+def _print_report(report: "Report", directory: Path) -> None:
     print(report.text(width()))
     files: Sequence[tuple[str, str]] = (
         ("report", "report.html"), ("replay", "replay.html"), ("record", "run.npz"), ("certificate", "report.json")
     )  # fmt: skip
-    for what, name in files:
-        print(f"{what}: {directory / name}")
+    for content, name in files:
+        print(f"{content}: {directory / name}")

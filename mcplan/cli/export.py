@@ -1,4 +1,4 @@
-"""``mcplan export``."""
+"""Command ``mcplan export``."""
 
 from argparse import ArgumentParser, Namespace
 
@@ -20,7 +20,7 @@ def declare(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Write a run in the format of another program."""
-    from mcplan.cli.recognise import RUN, find
+    from mcplan.cli.name_resolution import RUN, find
     from mcplan.export import export_run, export_writer
     from mcplan.export.tables import points_file
     from mcplan.record.run import load_run

@@ -1,4 +1,4 @@
-"""``mcplan info``."""
+"""Command ``mcplan info``."""
 
 import json
 import sys
@@ -30,9 +30,9 @@ def declare(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Describe a robot or a scenario, or list the bundled ones."""
     if arguments.fsm:
-        return _machine(arguments)
+        return _run_state_machine(arguments)
     if arguments.stance is not None:
-        return _stance(arguments)
+        return _run_stance(arguments)
     if arguments.output or arguments.physics:
         raise InputError("-o and --physics are about a state machine or a stance: add --fsm or --stance K")
     if arguments.name:
@@ -55,22 +55,22 @@ def bundled() -> tuple[list[str], dict[str, Any]]:
     return lines, {"robots": robots, "scenarios": scenarios}
 
 
-def _machine(arguments: Namespace) -> int:
+def _run_state_machine(arguments: Namespace) -> int:
     """Print the state machine of a scenario or plan, and draw it."""
-    from mcplan.cli.recognise import PLAN, SCENARIO, find
+    from mcplan.cli.name_resolution import PLAN, SCENARIO, find
     from mcplan.control.program import entries_of, listing, machine_of
 
     if not arguments.name:
-        raise InputError("--fsm: the machine of what? Name a scenario or a plan")
+        raise InputError("--fsm needs the name of a scenario or a plan")
     if arguments.output:
         from mcplan.view.machine import SUFFIXES
 
         file_to_write(arguments.output, arguments.force, *SUFFIXES)
     path = find(arguments.name, SCENARIO, PLAN)
-    made = plan_at(path)
-    if made.scenario.control.type != "whole_body":
-        raise InputError(f"--fsm: {made.scenario.name} is driven by {made.scenario.control.type}, which has no states")
-    scenario, states = made.scenario, machine_of(made)
+    plan = plan_at(path)
+    if plan.scenario.control.type != "whole_body":
+        raise InputError(f"--fsm: {plan.scenario.name} is driven by {plan.scenario.control.type}, which has no states")
+    scenario, states = plan.scenario, machine_of(plan)
     settings = scenario.control_in(arguments.physics or scenario.simulation.physics)
     if arguments.json:
         print(json.dumps({"states": entries_of(states, settings)}, indent=1))
@@ -85,30 +85,30 @@ def _machine(arguments: Namespace) -> int:
     return 0
 
 
-def _stance(arguments: Namespace) -> int:
+def _run_stance(arguments: Namespace) -> int:
     """Print the statics of a stance of a plan or scenario, and draw its regions."""
     from mcplan.analysis.stance_statics import stance_lines, stance_statics, stance_values
-    from mcplan.cli.recognise import PLAN, SCENARIO, find
+    from mcplan.cli.name_resolution import PLAN, SCENARIO, find
 
     if not arguments.name:
-        raise InputError("--stance: of what? Name a plan or a scenario")
+        raise InputError("--stance needs the name of a plan or a scenario")
     if arguments.physics:
         raise InputError("--physics is about a state machine: add --fsm")
     if arguments.output:
         file_to_write(arguments.output, arguments.force, ".svg", ".png", ".pdf")
     path = find(arguments.name, SCENARIO, PLAN)
-    made = plan_at(path)
-    found = stance_statics(made, arguments.stance)
+    plan = plan_at(path)
+    statics = stance_statics(plan, arguments.stance)
     if arguments.json:
-        print(json.dumps(stance_values(found, arguments.stance), indent=1))
+        print(json.dumps(stance_values(statics, arguments.stance), indent=1))
     else:
-        print("\n".join(stance_lines(found, arguments.stance)))
+        print("\n".join(stance_lines(statics, arguments.stance)))
     if arguments.output:
         from mcplan.view.plots.contact import save_stance
 
-        regions = {"region": found.region, "within torque limits": found.torque_region}
-        regions |= {} if found.zmp is None else {"ZMP": found.zmp}
-        title = f"{made.scenario.name}, stance {arguments.stance}: {found.name}"
-        save_stance(Path(arguments.output), title, found.contacts, found.com, regions)
+        regions = {"region": statics.region, "within torque limits": statics.torque_region}
+        regions |= {} if statics.zmp is None else {"ZMP": statics.zmp}
+        title = f"{plan.scenario.name}, stance {arguments.stance}: {statics.name}"
+        save_stance(Path(arguments.output), title, statics.contacts, statics.com, regions)
         print(f"drawn: {arguments.output}", file=sys.stderr)
     return 0

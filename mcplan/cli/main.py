@@ -44,22 +44,22 @@ compilation without effect: 9 % of the time of a first run, 4 % with this value.
 
 
 class Parser(argparse.ArgumentParser):
-    """ArgumentParser with did-you-mean."""
+    """Argument parser that suggests the closest choice of a misspelt one."""
 
     def error(self, message: str) -> NoReturn:
         """Print the usage, and the message with the closest choice; exit with status 2."""
-        found = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
-        if found:
-            word, choices = found[1], re.findall(r"[\w-]+", found[2])
-            what = re.sub(r"^argument (.*?): .*", r"\1", message)
+        match = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if match:
+            word, choices = match[1], re.findall(r"[\w-]+", match[2])
+            argument = re.sub(r"^argument (.*?): .*", r"\1", message)
             hint = did_you_mean_or_all(word, choices)
-            if what == "COMMAND" and self._names_something(word):
+            if argument == "COMMAND" and self._is_scenario_or_file(word):
                 hint = f"; to plan and simulate it: mcplan run {word}"
-            message = f"{what}: there is no `{word}`{hint}".replace("COMMAND: there is no", "there is no command")
+            message = f"{argument}: there is no `{word}`{hint}".replace("COMMAND: there is no", "there is no command")
         super().error(message)
 
     @staticmethod
-    def _names_something(word: str) -> bool:
+    def _is_scenario_or_file(word: str) -> bool:
         """Whether an unknown command is the name of a scenario, or a file."""
         from mcplan.util.bundled import bundled_scenarios
 
@@ -80,7 +80,7 @@ def build_parser() -> argparse.ArgumentParser:
         command = import_module(f"mcplan.cli.{name}")
         text = command.HELP
         sub = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-        sub.add_argument("-q", "--quiet", action="store_true", help="show no progress and say no notices")
+        sub.add_argument("-q", "--quiet", action="store_true", help="print no progress and no notices")
         command.declare(sub)
         if hasattr(command, "run"):  # commands with actions set the function of each action
             sub.set_defaults(execute=command.run)
@@ -100,24 +100,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:  # no permission, no room, a name that is too long
         if error.filename is None and error.errno not in DISK_FULL:
-            return _internal()
-        print(f"{error.filename or _full()}: {error.strerror}", file=sys.stderr)
+            return _report_internal_error()
+        print(f"{error.filename or _full_disk()}: {error.strerror}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
     except Exception:
-        return _internal()
+        return _report_internal_error()
 
 
-def _internal() -> int:
+def _report_internal_error() -> int:
     """Print the traceback of an internal error; return the exit status."""
     traceback.print_exc()
     print("mcplan: internal error; please report it with the lines above", file=sys.stderr)
     return 3
 
 
-def _full() -> str:
+def _full_disk() -> str:
     """Return the location that is full, for an error that names no file.
 
     Unwritten standard output is dropped: Python would otherwise try again at exit.
@@ -146,18 +146,18 @@ def _run(parsed: argparse.Namespace) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            shown: set[str] = set()
+            printed: set[str] = set()
 
-            def show(message: Warning | str, *_: object, **__: object) -> None:
-                if str(message) not in shown:  # a file that is read twice gives one warning
-                    shown.add(str(message))
+            def print_once(message: Warning | str, *_: object, **__: object) -> None:
+                if str(message) not in printed:  # a file may be read twice
+                    printed.add(str(message))
                     note(f"{message} (a warning, not an error)")
 
-            warnings.showwarning = show
+            warnings.showwarning = print_once
             if parsed.command in KERNEL_COMMANDS:
-                from mcplan.util.compiling import WATCH  # imports neither NumPy nor Numba: a first run says so at once
+                from mcplan.util.compiling import WATCH  # without Numba: a first run is announced at once
 
-                WATCH.expect(getattr(parsed, "physics", None))
+                WATCH.announce_first_run(getattr(parsed, "physics", None))
             status = int(parsed.execute(parsed))
         sys.stdout.flush()  # report a failed write here, not at exit
         return status

@@ -20,7 +20,7 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
-def finite(text: str) -> float:
+def finite_number(text: str) -> float:
     """Parse a finite number."""
     try:
         number = float(text)
@@ -35,29 +35,29 @@ def port_number(text: str) -> int:
     """Parse a port; 0 means any free port."""
     port = whole_number(text)
     if port > 65535:
-        raise ArgumentTypeError(f"{text}: ports go from 0 (any that is free) to 65535")
+        raise ArgumentTypeError(f"{text}: expected a port from 0 (any free one) to 65535")
     return port
 
 
-def refuse_port(port: int) -> None:
+def check_port(port: int) -> None:
     """Check, before any work, that a local port is free."""
     import socket
 
     try:
-        with socket.socket() as tried:
-            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            tried.bind(("127.0.0.1", port))
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
     except OSError as error:
         raise InputError(f"port {port} of 127.0.0.1 cannot be used: {error.strerror}") from error
 
 
-def add_output(parser: ArgumentParser, what: str) -> None:
-    """Add the output argument."""
-    parser.add_argument("-o", "--output", metavar="PATH", help=what)
+def add_output(parser: ArgumentParser, help_text: str) -> None:
+    """Add ``--output`` and ``--force``."""
+    parser.add_argument("-o", "--output", metavar="PATH", help=help_text)
     parser.add_argument("--force", action="store_true", help="overwrite PATH if it exists")
 
 
-def file_to_write(place: str | Path, force: bool, *endings: str, option: str = "-o") -> Path:
+def file_to_write(name: str | Path, force: bool, *endings: str, option: str = "-o") -> Path:
     """Return the path of an output file; check before any work that it can be written.
 
     Parameters
@@ -65,7 +65,7 @@ def file_to_write(place: str | Path, force: bool, *endings: str, option: str = "
     force : whether an existing file may be overwritten.
     endings : allowed file name extensions; without them, any.
     """
-    path = Path(place)
+    path = Path(name)
     if endings and path.suffix.lower() not in endings:
         raise InputError(f"{option} {path}: expected a name that ends in {either(endings)}")
     check_writable(path, force)
@@ -79,7 +79,7 @@ def add_packages(parser: ArgumentParser) -> None:
 
 
 def add_physics(parser: ArgumentParser) -> None:
-    """Add the physics back end."""
+    """Add ``--physics``."""
     parser.add_argument("--physics", choices=list(BACK_ENDS), help="physics back end (default: the scenario's)")
 
 
@@ -88,18 +88,18 @@ def add_json(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
 
 
-def open_in_browser(place: Path | str) -> None:
+def open_in_browser(location: Path | str) -> None:
     """Open a file, or an address, in the browser."""
     import webbrowser  # only when needed: the import is slow
 
-    webbrowser.open(place if isinstance(place, str) else place.resolve().as_uri())
+    webbrowser.open(location if isinstance(location, str) else location.resolve().as_uri())
 
 
 def add_scenario(parser: ArgumentParser, plans: bool = False) -> None:
     """Add a scenario and its overrides; with ``plans`` also a plan, whose robot and variant are fixed."""
-    metavar, text, not_of_a_plan = "SCENARIO", "name of a bundled scenario, or the path of a file", ""
+    metavar, text, restriction = "SCENARIO", "name of a bundled scenario, or the path of a file", ""
     if plans:
-        metavar, text, not_of_a_plan = "PLAN|SCENARIO", f"path of a plan; or {text}", " (not with a plan)"
+        metavar, text, restriction = "PLAN|SCENARIO", f"path of a plan; or {text}", " (not with a plan)"
     parser.add_argument("scenario", metavar=metavar, help=text)
     parser.add_argument(
         "--set",
@@ -109,9 +109,9 @@ def add_scenario(parser: ArgumentParser, plans: bool = False) -> None:
         default=[],
         help="override a field: environment.friction=0.4, simulation.dt=0.002, ... (repeatable)",
     )
-    text = f"robot to use instead of the scenario's: a name, or a robot.yaml{not_of_a_plan}"
+    text = f"robot to use instead of the scenario's: a name, or a robot.yaml{restriction}"
     parser.add_argument("--robot", metavar="ROBOT", help=text)
-    text = f"seed of the scenario's variant, from 0 on{not_of_a_plan}"
+    text = f"seed of the scenario's variant, from 0 on{restriction}"
     parser.add_argument("--variant", type=whole_number, metavar="N", help=text)
     text = "seed of the planner's search, and of noise and model errors in the simulation (default 0)"
     parser.add_argument("--seed", type=whole_number, default=0, metavar="N", help=text)
@@ -130,7 +130,7 @@ def overrides_of(arguments: Namespace) -> dict[str, str]:
 
 def scenario_of(arguments: Namespace) -> "Scenario":
     """Load the scenario with its overrides and variant."""
-    from mcplan.cli.recognise import PLAN, SCENARIO, find
+    from mcplan.cli.name_resolution import PLAN, SCENARIO, find
     from mcplan.scenario.lint import overridden_friction
     from mcplan.scenario.load import load_scenario
     from mcplan.util.bars import note

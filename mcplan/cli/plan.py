@@ -1,9 +1,9 @@
-"""``mcplan plan``."""
+"""Command ``mcplan plan``."""
 
 import sys
 from argparse import ArgumentParser, Namespace
 
-from mcplan.cli.execution import plan_of, proven_plan
+from mcplan.cli.execution import certify_plan, plan_of
 from mcplan.cli.options import add_output, add_scenario, file_to_write, scenario_of
 from mcplan.errors import PlanningFailed
 
@@ -28,13 +28,13 @@ def run(arguments: Namespace) -> int:
     try:
         result = plan_of(scenario, arguments.seed)
     except PlanningFailed as failure:
-        place = tree_path(path)
+        tree_file = tree_path(path)
         if failure.tree is not None and failure.tree.nodes:
-            write_tree(failure.tree, scenario, place, str(failure))
-            print(f"search: {place}", file=sys.stderr)
-        elif place.is_file():
-            place.unlink()
-            print(f"search: it looked at nothing; {place}, of a search before, is removed", file=sys.stderr)
+            write_tree(failure.tree, scenario, tree_file, str(failure))
+            print(f"search: {tree_file}", file=sys.stderr)
+        elif tree_file.is_file():
+            tree_file.unlink()
+            print(f"search: no stance was examined; {tree_file}, of an earlier search, is removed", file=sys.stderr)
         if path.is_file():
             print(f"plan: {path} is the one that was there before", file=sys.stderr)
         raise
@@ -42,8 +42,8 @@ def run(arguments: Namespace) -> int:
     if result.tree is not None:
         write_tree(result.tree, scenario, tree_path(path))
     else:
-        tree_path(path).unlink(missing_ok=True)  # of another plan, which was here before
+        tree_path(path).unlink(missing_ok=True)  # it belongs to an earlier plan
     print(result.summary())
     print(f"plan: {path}")
     with Working("checking"):
-        return 0 if proven_plan(result) else 1
+        return 0 if certify_plan(result) else 1

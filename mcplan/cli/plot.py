@@ -1,10 +1,10 @@
-"""``mcplan plot``."""
+"""Command ``mcplan plot``."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from mcplan.cli.options import file_to_write
-from mcplan.cli.report import recorded
+from mcplan.cli.report import load_recorded_run
 from mcplan.errors import InputError
 from mcplan.view import FIGURE_KINDS
 
@@ -23,27 +23,27 @@ def declare(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Plot runs."""
-    from mcplan.cli.recognise import RUN, find
+    from mcplan.cli.name_resolution import RUN, find
     from mcplan.sim.progress_bar import Working
     from mcplan.view.plots import FIGURES, save_plots
 
     if arguments.together:
-        return _plot_together(arguments)
-    places: list[tuple[Path, Path]] = []
+        return _plot_comparison(arguments)
+    outputs: list[tuple[Path, Path]] = []
     for name in arguments.runs:
         path = find(name, RUN)
-        home = path if path.is_dir() else path.parent
-        directory = Path(arguments.output) if arguments.output else home / "plots"
+        run_directory = path if path.is_dir() else path.parent
+        directory = Path(arguments.output) if arguments.output else run_directory / "plots"
         if arguments.output and len(arguments.runs) > 1:
             directory = directory / run_name(path)
         for title in FIGURES:
             file_to_write(directory / f"{title}.{arguments.format}", arguments.force)
-        if directory in [place for _, place in places]:
+        if directory in [other for _, other in outputs]:
             raise InputError(f"two runs are called {run_name(path)}: plot them into separate directories")
-        places.append((path, directory))
-    for path, directory in places:
+        outputs.append((path, directory))
+    for path, directory in outputs:
         with Working("drawing"):
-            figures = save_plots(recorded(path), directory, arguments.format)
+            figures = save_plots(load_recorded_run(path), directory, arguments.format)
         for figure in figures:
             print(figure)
     return 0
@@ -54,19 +54,19 @@ def run_name(run: Path) -> str:
     return (run if run.is_dir() else run.parent).resolve().name
 
 
-def _plot_together(arguments: Namespace) -> int:
+def _plot_comparison(arguments: Namespace) -> int:
     """Plot several runs into one figure."""
-    from mcplan.cli.recognise import RUN, find
+    from mcplan.cli.name_resolution import RUN, find
     from mcplan.sim.progress_bar import Working
     from mcplan.view.plots import save_together
 
     endings = [f".{kind}" for kind in FIGURE_KINDS]
     path = file_to_write(arguments.together, arguments.force, *endings, option="--together")
-    found = [find(name, RUN) for name in arguments.runs]
-    names = [run_name(run) for run in found]
-    if len(set(names)) < len(names):  # then their places tell them apart
-        names = [str(run) for run in found]
+    paths = [find(name, RUN) for name in arguments.runs]
+    names = [run_name(run) for run in paths]
+    if len(set(names)) < len(names):  # names are not unique: use paths
+        names = [str(run) for run in paths]
     with Working("drawing"):
-        save_together([(name, recorded(run)) for name, run in zip(names, found, strict=True)], path)
+        save_together([(name, load_recorded_run(run)) for name, run in zip(names, paths, strict=True)], path)
     print(path)
     return 0

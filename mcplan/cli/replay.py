@@ -1,10 +1,10 @@
-"""``mcplan replay``."""
+"""Command ``mcplan replay``."""
 
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from mcplan.cli.options import open_in_browser, port_number, refuse_port
-from mcplan.cli.report import recorded
+from mcplan.cli.options import check_port, open_in_browser, port_number
+from mcplan.cli.report import load_recorded_run
 from mcplan.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN|PLAN|TREE", help=text)
     parser.add_argument("--html", metavar="FILE", help="write one offline HTML file and stop")
     parser.add_argument("--gif", metavar="FILE", help="write a moving picture as GIF and stop")
-    text = "write a moving picture as MP4 and stop: takes Chromium or ffmpeg"
+    text = "write a moving picture as MP4 and stop: needs Chromium or ffmpeg"
     parser.add_argument("--mp4", metavar="FILE", help=text)
     text = "write the picture at time T (s; of a plan: stance) as PNG and stop"
     parser.add_argument("--png", metavar=("T", "FILE"), nargs=2, help=text)
@@ -33,13 +33,13 @@ def declare(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Write the replay as a page or as pictures, or serve it on loopback until interrupted."""
-    from mcplan.cli.replay_files import refuse_files, wanted_files, write_files
+    from mcplan.cli.replay_files import check_files, output_files, write_files
     from mcplan.sim.progress_bar import Working
 
-    files = wanted_files(arguments)
-    refuse_files(files, arguments.force, arguments.speed)
+    files = output_files(arguments)
+    check_files(files, arguments.force, arguments.speed)
     if not files:
-        refuse_port(arguments.port)
+        check_port(arguments.port)
     with Working("drawing"):
         # pictures show no certificate
         page = _page(arguments.run, not files or any(file.kind == "html" for file in files))
@@ -65,15 +65,15 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _page(name: str, judged: bool) -> "Page":
+def _page(name: str, with_certificate: bool) -> "Page":
     """Return the page of a run, of a plan with its search tree, or of a search tree.
 
     Parameters
     ----------
-    judged : whether the page says what the certificate says.
+    with_certificate : whether the page shows the certificate.
     """
     from mcplan.certificate.verify import verify as certify
-    from mcplan.cli.recognise import PLAN, RUN, TREE, find, kind_of
+    from mcplan.cli.name_resolution import PLAN, RUN, TREE, find, kind_of
     from mcplan.planning.plan_file import load_plan
     from mcplan.planning.search.tree import read_tree, tree_path
     from mcplan.view.plan_replay import search_page, stances_page
@@ -84,10 +84,10 @@ def _page(name: str, judged: bool) -> "Page":
     if kind == TREE:
         return search_page(*read_tree(path))
     if kind == PLAN:
-        beside, plan, tree = tree_path(path), load_plan(path), None
-        if beside.is_file():
-            _, found, failure = read_tree(beside)
-            tree = None if failure else found  # a search that has failed since led to no plan
-        return stances_page(plan, tree, certify(plan) if judged else None)
-    run = recorded(path)
-    return run_page(run, certify(run) if judged else None)
+        tree_file, plan, tree = tree_path(path), load_plan(path), None
+        if tree_file.is_file():
+            _, search_tree, failure = read_tree(tree_file)
+            tree = None if failure else search_tree  # a failed search did not lead to this plan
+        return stances_page(plan, tree, certify(plan) if with_certificate else None)
+    run = load_recorded_run(path)
+    return run_page(run, certify(run) if with_certificate else None)

@@ -13,15 +13,15 @@ from mcplan.view.page import Page
 
 
 @dataclass(frozen=True)
-class WantedFile:
-    """A file to write.
+class OutputFile:
+    """An output file.
 
     Attributes
     ----------
     kind : ``html``, ``gif``, ``mp4`` or ``png``.
-    path : where.
+    path : path of the file.
     size : (width, height) of a picture, pixels.
-    t : time of a single picture, s (of a plan: number of the stance).
+    t : time of a single picture, s; in the replay of a plan the number of the stance.
     """
 
     kind: str
@@ -30,17 +30,17 @@ class WantedFile:
     t: float = 0.0
 
 
-def wanted_files(arguments: Namespace) -> list[WantedFile]:
+def output_files(arguments: Namespace) -> list[OutputFile]:
     """Return the output files of the command line.
 
     Raises
     ------
     InputError
-        A size or a time that is none.
+        The size or the time is invalid.
     """
     size = _size(arguments.size)
     files = [
-        WantedFile(kind, Path(getattr(arguments, kind)), size)
+        OutputFile(kind, Path(getattr(arguments, kind)), size)
         for kind in ("html", "gif", "mp4")
         if getattr(arguments, kind)
     ]
@@ -51,11 +51,11 @@ def wanted_files(arguments: Namespace) -> list[WantedFile]:
             raise InputError(
                 f"--png {arguments.png[0]}: expected a time (s) and a file, as in --png 3.5 FILE"
             ) from None
-        files.append(WantedFile("png", Path(arguments.png[1]), size, t))
+        files.append(OutputFile("png", Path(arguments.png[1]), size, t))
     return files
 
 
-def refuse_files(files: Sequence[WantedFile], force: bool, speed: float) -> None:
+def check_files(files: Sequence[OutputFile], force: bool, speed: float) -> None:
     """Check before any work that the files can be written."""
     for file in files:
         endings = () if file.kind == "html" else (f".{file.kind}",)
@@ -66,10 +66,10 @@ def refuse_files(files: Sequence[WantedFile], force: bool, speed: float) -> None
         raise InputError("two outputs have the same name")
 
 
-def write_files(page: Page, files: Sequence[WantedFile], speed: float) -> None:
+def write_files(page: Page, files: Sequence[OutputFile], speed: float) -> None:
     """Check all files against the motion, then write them."""
     for file in files:
-        if file.kind == "png":  # its time is one of the time line, which counts the stances of a plan
+        if file.kind == "png":  # its time is limited by the time line, which counts the stances of a plan
             check_output(file.kind, page.duration, t=file.t)
         else:
             check_output(file.kind, page.length, speed, size=file.size)

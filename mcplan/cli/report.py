@@ -1,4 +1,4 @@
-"""``mcplan report``."""
+"""Command ``mcplan report``."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -24,21 +24,21 @@ def declare(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Write the report of an existing run."""
     from mcplan.api import save_report
-    from mcplan.cli.recognise import RUN, find
+    from mcplan.cli.name_resolution import RUN, find
     from mcplan.sim.progress_bar import Working
 
     run = find(arguments.run, RUN)
-    home = run if run.is_dir() else run.parent
-    path = file_to_write(arguments.output or home / "report.html", arguments.force)
+    directory = run if run.is_dir() else run.parent
+    path = file_to_write(arguments.output or directory / "report.html", arguments.force)
     with Working("verifying"):
-        save_report(recorded(run), path)
+        save_report(load_recorded_run(run), path)
     print(f"report: {path}")
     if arguments.open:
         open_in_browser(path)
     return 0
 
 
-def recorded(path: Path) -> "Run":
+def load_recorded_run(path: Path) -> "Run":
     """Return a run with its clock times, if their file exists and belongs to it."""
     from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""``mcplan robot new | check | show | split``."""
+"""Commands ``mcplan robot new | check | show | split``."""
 
 import sys
 import warnings
@@ -21,7 +21,7 @@ def declare(parser: ArgumentParser) -> None:
     sub = actions.add_parser("new", help="propose a robot.yaml for a URDF")
     sub.set_defaults(execute=new)
     sub.add_argument("urdf", metavar="URDF", help="the URDF, or package://NAME/PATH; an SRDF beside it is read too")
-    sub.add_argument("--name", help="of the robot (default: that of the URDF)")
+    sub.add_argument("--name", help="name of the robot (default: that of the URDF)")
     add_output(sub, "the robot file (default NAME.yaml)")
     add_packages(sub)
     sub = actions.add_parser("check", help="check a robot file for doubtful entries")
@@ -47,11 +47,11 @@ def declare(parser: ArgumentParser) -> None:
 
 def new(arguments: Namespace) -> int:
     """Propose a robot.yaml for a URDF, with warnings of doubtful entries."""
-    from mcplan.cli.recognise import refuse_other_than_urdf
+    from mcplan.cli.name_resolution import check_is_urdf
     from mcplan.robot.proposal.write import propose
     from mcplan.util.files import write_text
 
-    refuse_other_than_urdf(arguments.urdf)
+    check_is_urdf(arguments.urdf)
     name = arguments.name or Path(arguments.urdf).stem
     path = file_to_write(arguments.output or f"{name}.yaml", arguments.force, ".yaml", ".yml")
     write_text(path, propose(arguments.urdf, path.parent, arguments.name, arguments.package_dir))
@@ -71,10 +71,10 @@ def check(arguments: Namespace) -> int:
         robot = _load(arguments.robot, arguments)
     for warning in caught:
         print(warning.message, file=sys.stderr)
-    found = _print_findings(robot)
-    if not found:
+    findings = _print_findings(robot)
+    if not findings:
         print(f"{arguments.robot}: {'ok' if not caught else 'usable'}")
-    return 1 if found else 0
+    return 1 if findings else 0
 
 
 def show(arguments: Namespace) -> int:
@@ -96,26 +96,26 @@ def show(arguments: Namespace) -> int:
 
 def split(arguments: Namespace) -> int:
     """Write a URDF with convex parts instead of concave collision meshes."""
-    from mcplan.cli.recognise import refuse_other_than_urdf
+    from mcplan.cli.name_resolution import check_is_urdf
     from mcplan.robot.split import split_collisions
 
-    refuse_other_than_urdf(arguments.urdf)
+    check_is_urdf(arguments.urdf)
     path = file_to_write(arguments.output or f"{Path(arguments.urdf).stem}_split.urdf", arguments.force, ".urdf")
     if not 0.001 <= arguments.within <= 1.0:
         raise InputError(f"--within {arguments.within:g}: expected 0.001 to 1 m")
 
-    def report(within_help: str) -> None:
-        print(within_help, file=sys.stderr, flush=True)
+    def report(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
 
-    found = split_collisions(
+    split_meshes = split_collisions(
         arguments.urdf, path, arguments.link, arguments.within, arguments.package_dir, progress=report
     )
-    for mesh in found:
+    for mesh in split_meshes:
         print(
             f"{mesh.link}: {mesh.parts} parts, up to {1000 * mesh.after:.0f} mm off the mesh "
             f"(its hull: {1000 * mesh.before:.0f} mm)"
         )
-    if not found:
+    if not split_meshes:
         print(f"nothing is written: no hull stands off its mesh by more than {1000 * arguments.within:g} mm")
         return 0
     print(f"{path}: name it in the robot file, `urdf: {path.name}`, or let one be proposed: mcplan robot new {path}")

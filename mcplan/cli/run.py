@@ -1,4 +1,4 @@
-"""``mcplan run``."""
+"""Command ``mcplan run``."""
 
 from argparse import ArgumentParser, Namespace
 

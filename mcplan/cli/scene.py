@@ -1,11 +1,11 @@
-"""``mcplan scene new | show``."""
+"""Commands ``mcplan scene new | show``."""
 
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcplan.cli.options import add_output, file_to_write, finite, open_in_browser
+from mcplan.cli.options import add_output, file_to_write, finite_number, open_in_browser
 from mcplan.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,28 +25,30 @@ def declare(parser: ArgumentParser) -> None:
     sub.add_argument("--robot", default="hrp2", help="robot of the scenario (default hrp2)")
     sub.add_argument("--start", metavar="SURFACE", help="start surface (default: the lowest)")
     sub.add_argument("--goal", metavar="SURFACE", help="goal surface (default: the highest that steps lead to)")
-    sub.add_argument("--name", help="of the scenario (default: that of the file)")
+    sub.add_argument("--name", help="name of the scenario (default: that of the file)")
     add_output(sub, "the scenario (default NAME.yaml)")
-    _add_finding(sub)
+    _add_detection_options(sub)
     sub = actions.add_parser("show", help="draw the surfaces found in a mesh, or a scenario at its start")
     sub.set_defaults(execute=show)
     sub.add_argument("file", metavar="FILE|SCENARIO", help="a mesh, a scenario's file, or a bundled name")
     add_output(sub, "the page (default NAME.html)")
     sub.add_argument("--open", action="store_true", help="open the browser")
-    _add_finding(sub)
+    _add_detection_options(sub)
 
 
-def _add_finding(parser: ArgumentParser) -> None:
+def _add_detection_options(parser: ArgumentParser) -> None:
     """Add the options of mesh reading and surface detection."""
-    parser.add_argument("--scale", type=finite, default=1.0, help="of the mesh: 0.001 if it is in mm")
-    parser.add_argument("--up", choices=["x", "y", "z"], default="z", help="which of its axes points up (default z)")
-    parser.add_argument("--cell", type=finite, metavar="M", help="of a height map: between its points (default 0.05)")
-    parser.add_argument("--height", type=finite, metavar="M", help="of an image: white over black (default 1)")
-    parser.add_argument("--slope", type=finite, metavar="RAD", help="steepest surface (default 0.53)")
-    parser.add_argument("--room", type=finite, nargs=2, metavar="M", help="rectangle that must fit (default 0.1 0.2)")
-    parser.add_argument("--clearance", type=finite, metavar="M", help="free height above a surface (default 0.3)")
-    parser.add_argument("--flat", type=finite, metavar="M", help="unevenness of a surface (default 0.01)")
-    parser.add_argument("--friction", type=finite, help="of all that is found (default 0.7)")
+    parser.add_argument("--scale", type=finite_number, default=1.0, help="scale of the mesh: 0.001 if it is in mm")
+    parser.add_argument("--up", choices=["x", "y", "z"], default="z", help="mesh axis that points up (default z)")
+    parser.add_argument("--cell", type=finite_number, metavar="M", help="point spacing of a height map (default 0.05)")
+    text = "height of white above black in an image (default 1)"
+    parser.add_argument("--height", type=finite_number, metavar="M", help=text)
+    parser.add_argument("--slope", type=finite_number, metavar="RAD", help="steepest surface (default 0.53)")
+    text = "rectangle that must fit on a surface (default 0.1 0.2)"
+    parser.add_argument("--room", type=finite_number, nargs=2, metavar="M", help=text)
+    parser.add_argument("--clearance", type=finite_number, metavar="M", help="height above a surface (default 0.3)")
+    parser.add_argument("--flat", type=finite_number, metavar="M", help="unevenness of a surface (default 0.01)")
+    parser.add_argument("--friction", type=finite_number, help="friction of everything that is found (default 0.7)")
     parser.add_argument("--ground", action="store_true", help="lay a floor below the lowest point")
 
 
@@ -63,9 +65,9 @@ def new(arguments: Namespace) -> int:
     stem = source.stem if arguments.name is None else file_name(arguments.name)
     path = file_to_write(arguments.output or f"{stem}.yaml", arguments.force, ".yaml", ".yml")
     robot = load_robot(arguments.robot)
-    found = _found(source, arguments, arguments.ground)
+    scene = _detect(source, arguments, arguments.ground)
     try:
-        proposal = propose_start_and_goal(found, robot, arguments.start, arguments.goal)
+        proposal = propose_start_and_goal(scene, robot, arguments.start, arguments.goal)
     except InputError as reason:
         if arguments.ground or arguments.start is not None:
             raise
@@ -73,12 +75,12 @@ def new(arguments: Namespace) -> int:
             hint = "a floor below the lowest point may help: look with `mcplan scene show --ground`, and add `--ground`"
             raise InputError(f"{reason}; {hint} with --goal") from None
         print(f"{reason}; a floor is laid below the lowest point (--ground)", file=sys.stderr)
-        found = _found(source, arguments, True)
-        proposal = propose_start_and_goal(found, robot)
-    write_text(path, scenario_text(found, proposal, robot, source, path.parent, arguments.name or source.stem))
+        scene = _detect(source, arguments, True)
+        proposal = propose_start_and_goal(scene, robot)
+    write_text(path, scenario_text(scene, proposal, robot, source, path.parent, arguments.name or source.stem))
     load_scenario(path)  # must succeed: the file was written by mcplan
-    print(f"{path}: {_count_text(found)}")
-    _print_notices(found)
+    print(f"{path}: {_count_text(scene)}")
+    _print_notices(scene)
     if proposal.notice:
         print(proposal.notice, file=sys.stderr)
     print(f"look at it: mcplan scene show {path} --open")
@@ -96,10 +98,10 @@ def show(arguments: Namespace) -> int:
     source = Path(arguments.file)
     path = file_to_write(arguments.output or f"{source.stem}.html", arguments.force)
     if source.suffix.lower() in SCENE_SUFFIXES:
-        found = _found(source, arguments, arguments.ground)
-        text = scene_page(found, source.stem)
-        print(f"{source}: {_count_text(found)}")
-        _print_notices(found)
+        scene = _detect(source, arguments, arguments.ground)
+        text = scene_page(scene, source.stem)
+        print(f"{source}: {_count_text(scene)}")
+        _print_notices(scene)
     else:
         scenario = load_scenario(arguments.file)
         text = posture_page(
@@ -112,7 +114,8 @@ def show(arguments: Namespace) -> int:
     return 0
 
 
-def _found(source: Path, arguments: Namespace, ground: bool) -> "DetectedScene":
+def _detect(source: Path, arguments: Namespace, ground: bool) -> "DetectedScene":
+    """Return the surfaces, bars and obstacles of a mesh file."""
     from mcplan.robot.mesh_file import SCENE_SUFFIXES
     from mcplan.scenario.environment_file import find_in_mesh_file
 
@@ -139,13 +142,13 @@ def _spec(source: Path, arguments: Namespace, ground: bool) -> "EnvironmentSpec"
     return spec
 
 
-def _count_text(found: "DetectedScene") -> str:
-    counts = [(len(found.surfaces), "surface"), (len(found.bars), "bar"), (len(found.obstacles), "obstacle")]
+def _count_text(scene: "DetectedScene") -> str:
+    counts = [(len(scene.surfaces), "surface"), (len(scene.bars), "bar"), (len(scene.obstacles), "obstacle")]
     return ", ".join(f"{count} {kind}{'s' * (count != 1)}" for count, kind in counts)
 
 
-def _print_notices(found: "DetectedScene") -> None:
-    for notice in found.notices:
+def _print_notices(scene: "DetectedScene") -> None:
+    for notice in scene.notices:
         print(notice, file=sys.stderr)
-    for one in found.rejected:
-        print(f"left out: {one}", file=sys.stderr)
+    for part in scene.rejected:
+        print(f"left out: {part}", file=sys.stderr)

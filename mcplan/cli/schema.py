@@ -1,4 +1,4 @@
-"""``mcplan schema``."""
+"""Command ``mcplan schema``."""
 
 import json
 import sys
@@ -9,13 +9,14 @@ from mcplan.cli.options import file_to_write
 HELP = "print the JSON Schema of a file format, for editors"
 
 FORMATS = ("scenario", "robot", "experiment")
+"""File formats with a schema; the first is the default."""
 
 
 def declare(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     text = "scenario (also of plans; default), robot (robot.yaml) or experiment"
     parser.add_argument("format", nargs="?", choices=FORMATS, default=FORMATS[0], help=text)
-    parser.add_argument("-o", "--output", metavar="FILE", help="write it here instead of printing it")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the schema to FILE instead of printing it")
     parser.add_argument("--force", action="store_true", help="write over FILE")
 
 

@@ -1,9 +1,9 @@
-"""``mcplan simulate``."""
+"""Command ``mcplan simulate``."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from mcplan.cli.execution import add_execution, execute, plan_and_execute, refuse_early
+from mcplan.cli.execution import add_execution, check_before_work, execute, plan_and_execute
 from mcplan.cli.options import overrides_of, scenario_of
 from mcplan.errors import InputError
 from mcplan.util.files import check_writable
@@ -18,7 +18,7 @@ def declare(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Simulate a plan file, or plan a scenario first."""
-    from mcplan.cli.recognise import PLAN, SCENARIO, find
+    from mcplan.cli.name_resolution import PLAN, SCENARIO, find
     from mcplan.planning.plan_file import is_plan_file, load_plan
     from mcplan.sim.progress_bar import Working
 
@@ -32,5 +32,5 @@ def run(arguments: Namespace) -> int:
         check_writable(Path(arguments.output), arguments.force, folder=True)
     with Working("reading"):  # motions that no longer fit the settings are computed again
         plan = load_plan(path, overrides=overrides_of(arguments))
-    refuse_early(plan.scenario, arguments)
+    check_before_work(plan.scenario, arguments)
     return execute(plan, arguments)

@@ -1,4 +1,4 @@
-"""``mcplan verify``."""
+"""Command ``mcplan verify``."""
 
 import json
 from argparse import ArgumentParser, Namespace
@@ -26,7 +26,7 @@ def declare(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Recompute a run and print its certificate."""
     from mcplan.certificate.verify import verify as certify
-    from mcplan.cli.recognise import PLAN, RUN, find
+    from mcplan.cli.name_resolution import PLAN, RUN, find
     from mcplan.sim.progress_bar import Working
 
     if arguments.engines:

@@ -17,7 +17,7 @@ from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.placement import make_contact
-from mcplan.util.arguments import file_path, instance, shown
+from mcplan.util.arguments import check_instance, describe, file_path
 from mcplan.util.text import summary
 
 PATCHES = {
@@ -62,7 +62,7 @@ def read_pymanoid_stance(
     InputError
         The file is missing or not JSON, a contact has no frame or friction, or a name is not assigned to a patch.
     """
-    file, robot = file_path("read_pymanoid_stance", path), instance("read_pymanoid_stance", "robot", robot, Robot)
+    file, robot = file_path("read_pymanoid_stance", path), check_instance("read_pymanoid_stance", "robot", robot, Robot)
     names = PATCHES | dict(patches or {})
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
@@ -82,14 +82,14 @@ def read_pymanoid_stance(
         if name == "com":
             continue
         if not isinstance(item, dict) or not {"pos", "friction"} <= set(item):
-            add_problem(name, f"expected pos, rpy and friction, not {shown(item)}")
+            add_problem(name, f"expected pos, rpy and friction, not {describe(item)}")
             continue
         pose, friction = pose_of(item["pos"], item.get("rpy", (0.0, 0.0, 0.0))), number(item["friction"], 0.0)
         if pose is None:
-            values = " and ".join(f"{key}: {shown(item[key])}" for key in ("pos", "rpy") if key in item)
+            values = " and ".join(f"{key}: {describe(item[key])}" for key in ("pos", "rpy") if key in item)
             add_problem(name, f"expected three numbers each, pos: [x, y, z] and rpy: [roll, pitch, yaw], not {values}")
         if friction is None:
-            add_problem(f"{name}.friction", f"expected a number from 0 on, not {shown(item['friction'])}")
+            add_problem(f"{name}.friction", f"expected a number from 0 on, not {describe(item['friction'])}")
         if name not in names:
             add_problem(name, f"is not assigned to a patch; assign one: patches={{{name!r}: ...}}")
         elif pose is not None and friction is not None:
@@ -99,11 +99,11 @@ def read_pymanoid_stance(
     if isinstance(com, dict):
         position, mass = numbers(com.get("pos"), 3), number(com.get("mass"), 0.0)
         if position is None and "pos" in com:
-            add_problem("com.pos", f"expected three numbers, not {shown(com['pos'])}")
+            add_problem("com.pos", f"expected three numbers, not {describe(com['pos'])}")
         if mass is None and "mass" in com:
-            add_problem("com.mass", f"expected a number from 0 on, in kg, not {shown(com['mass'])}")
+            add_problem("com.mass", f"expected a number from 0 on, in kg, not {describe(com['mass'])}")
     else:
-        add_problem("com", f"expected pos and mass, not {shown(com)}")
+        add_problem("com", f"expected pos and mass, not {describe(com)}")
     if problems:
         raise InputError(*problems)
     surfaces, specs = surfaces_for(frames, robot)

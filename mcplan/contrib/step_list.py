@@ -25,7 +25,7 @@ from mcplan.robot.robot import Robot
 from mcplan.scenario.scenario import Scenario
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment
-from mcplan.util.arguments import each, file_path, instance, shown
+from mcplan.util.arguments import check_each, check_instance, describe, file_path
 
 PATCHES = {
     "LeftFoot": "left_sole", "RightFoot": "right_sole", "LeftHand": "left_hand", "RightHand": "right_hand",
@@ -73,9 +73,9 @@ def read_step_list(
     """
     where = "read_step_list"
     file = file_path(where, path)
-    instance(where, "robot", robot, Robot)
-    start = each(where, "start", start, Contact)
-    instance(where, "environment", environment, Environment)
+    check_instance(where, "robot", robot, Robot)
+    start = check_each(where, "start", start, Contact)
+    check_instance(where, "environment", environment, Environment)
     document = read_document(file)
     steps = sorted(_steps(document), key=lambda step: step[1])
     if not steps:
@@ -135,7 +135,7 @@ def _steps(document: Document) -> Iterator[tuple[Key, float, float, dict[str, An
             )
             begin, end_time = (number(value) for value in start_and_end) if len(start_and_end) == 2 else (None, None)
             if begin is None or end_time is None:
-                message = f"expected startTime and endTime, in s, not {' and '.join(map(shown, start_and_end))}"
+                message = f"expected startTime and endTime, in s, not {' and '.join(map(describe, start_and_end))}"
                 raise InputError(document.problem(key, message))
             yield key, offset + begin, offset + end_time, item
             end = max(end, offset + end_time)
@@ -167,11 +167,11 @@ def _step_fields(document: Document, key: Key, item: dict[str, Any]) -> tuple[st
         raise InputError(document.problem((*key, "type"), f"expected Add or Remove, got {kind!r}"))
     constraint, commands = item.get("constraint") or {}, item.get("contactCommandList") or []
     if not isinstance(commands, list):
-        message = f"expected a list of commands with constraints, not {shown(commands)}"
+        message = f"expected a list of commands with constraints, not {describe(commands)}"
         raise InputError(document.problem((*key, "contactCommandList"), message))
     for candidate_key, candidate in [((*key, "constraint"), constraint), *_constraints(key, commands)]:
         if not isinstance(candidate, dict):
-            message = f"expected a constraint: {{type: Surface, fricCoeff: 0.5}}, not {shown(candidate)}"
+            message = f"expected a constraint: {{type: Surface, fricCoeff: 0.5}}, not {describe(candidate)}"
             raise InputError(document.problem(candidate_key, message))
         constraint = candidate if candidate.get("type") in ("Surface", "Grasp") else constraint  # the last contact
     return limb, str(constraint.get("type", "Surface")), kind == "Add", constraint
@@ -191,7 +191,7 @@ def _pose(document: Document, key: Key, item: dict[str, Any]) -> tuple[np.ndarra
     pose = item.get("pose")
     found = pose_of(pose.get("translation"), pose.get("rotation", (0.0, 0.0, 0.0))) if isinstance(pose, dict) else None
     if found is None:
-        message = f"expected translation: [x, y, z] and rotation: [roll, pitch, yaw], numbers, not {shown(pose)}"
+        message = f"expected translation: [x, y, z] and rotation: [roll, pitch, yaw], numbers, not {describe(pose)}"
         raise InputError(document.problem((*key, "pose") if "pose" in item else key, message))
     return found
 
@@ -200,7 +200,7 @@ def _friction(document: Document, key: Key, constraint: dict[str, Any]) -> float
     value = constraint.get("fricCoeff", DEFAULT_FRICTION)
     friction = number(value, 0.0)
     if friction is None:
-        raise InputError(document.problem(key, f"fricCoeff: expected a number from 0 on, not {shown(value)}"))
+        raise InputError(document.problem(key, f"fricCoeff: expected a number from 0 on, not {describe(value)}"))
     return friction
 
 

@@ -20,7 +20,7 @@ from mcplan.robot.terms import Terms
 from mcplan.scene.allowed_pose import allowed_pose, is_outdated
 from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
-from mcplan.settings.margins import shrunk, with_control_margins
+from mcplan.settings.margins import shrink_points, with_control_margins
 from mcplan.whole_body.contact import MIN_INDEPENDENCE, ContactConstraint, count_unknowns, least_forces
 from mcplan.whole_body.tasks.task import damping
 
@@ -159,7 +159,7 @@ class HeldContacts:
         if contact.radius:  # a ball's rotation follows from its position; with compliant contacts it rolls freely
             kp[[0, 1, 3, 4, 5]] = 0.0 if s.compliant else s.gains.contact_kp
         if s.contact.pressure_margin > 0.0:
-            contact = replace(contact, points=shrunk(contact.points, s.contact.pressure_margin))
+            contact = replace(contact, points=shrink_points(contact.points, s.contact.pressure_margin))
         kd = damping(s.gains.contact_kp, None)
         constraint = ContactConstraint(contact, kp, kd, faces=s.contact.friction_faces, frame=frame)
         if s.compliant and contact.kind != "grasp":

@@ -29,7 +29,7 @@ from mcplan.scene.contact import Contact, largest_per_link
 from mcplan.scene.environment import Environment, FreeObject
 from mcplan.scene.resting import resting_contact
 from mcplan.settings.control import LIMB_ANGULAR_SPEED_RAD_S, ControlSettings
-from mcplan.settings.pace import used
+from mcplan.settings.pace import used_fraction
 from mcplan.util.text import format_length_or_angle
 
 START_TOLERANCE = 1e-12
@@ -337,7 +337,7 @@ class Motion:
         self._preload_ramp = Ramp(self._preload_ramp.value(t), kept or 0.0, t, load_time)
         pace, max_share = self.settings.pace, self.settings.contact.force_fraction
         if kept is not None and pace is not None:
-            share = used(pace.force, max_share, kept)
+            share = used_fraction(pace.force, max_share, kept)
             max_share = share + FEEDBACK_RESERVE * (max_share - share)
         now = self._grip_ramp.value(t)
         self._grip_ramp = Ramp(max(now, max_share), max_share, t, load_time)

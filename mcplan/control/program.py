@@ -11,7 +11,7 @@ from mcplan.errors import Problem, ScenarioError
 from mcplan.planning.plan import Plan
 from mcplan.scenario.scenario import Scenario
 from mcplan.settings.control import ControlSettings
-from mcplan.settings.states import WORDS, Jump, StateSpec, Until
+from mcplan.settings.states import TRANSITION_TARGETS, Jump, StateSpec, Until
 from mcplan.util.spelling import did_you_mean_or_all
 
 Report = Callable[[int, str, str], None]
@@ -147,8 +147,8 @@ def _check_jumps(states: list[State], spec: StateSpec, scenario: Scenario, k: in
             if label and label not in labels:
                 known = ", ".join(sorted(labels))
                 report(k, "next", f"state `{states[i].name}` never ends by `{label}`; it ends by: {known}")
-            if jump.state not in WORDS and find_target(states, jump, i) is None:
-                report(k, "next", _unknown_state_message(states, jump.state, jump.stance, WORDS))
+            if jump.state not in TRANSITION_TARGETS and find_target(states, jump, i) is None:
+                report(k, "next", _unknown_state_message(states, jump.state, jump.stance, TRANSITION_TARGETS))
 
 
 def _check_successors(states: Sequence[State], scenario: Scenario, report: Report) -> None:

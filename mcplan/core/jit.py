@@ -115,7 +115,7 @@ class _SaveLock(event.Listener):
         thread.depth -= 1
 
 
-on_compiling(WATCH.begins, WATCH.ends)
+on_compiling(WATCH.compilation_started, WATCH.compilation_ended)
 _save_lock = _SaveLock()
 for _kind in ("numba:compile", "numba:compiler_lock"):
     event.register(_kind, _save_lock)

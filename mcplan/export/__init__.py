@@ -7,7 +7,7 @@ import numpy as np
 
 from mcplan.errors import InputError
 from mcplan.record.run import Run
-from mcplan.util.arguments import file_path, instance, shown
+from mcplan.util.arguments import check_instance, describe, file_path
 from mcplan.util.back_ends import load_object
 from mcplan.util.exports import EXPORTS
 from mcplan.util.files import check_writable
@@ -36,7 +36,7 @@ def export_run(run: Run, kind: str, path: str | Path, rate: float | None = None)
         file instead of a folder), or it cannot be written.
     """
     write, target = export_writer(kind, rate), file_path("export_run", path)
-    run = instance("export_run", "run", run, Run)
+    run = check_instance("export_run", "run", run, Run)
     check_writable(target, force=True, folder=kind in FOLDERS)
     return write(run, target, rate)
 
@@ -44,7 +44,7 @@ def export_run(run: Run, kind: str, path: str | Path, rate: float | None = None)
 def export_writer(kind: str, rate: float | None = None) -> Callable[..., list[Path]]:
     """Check kind, library and rate, and return the function that writes this kind of export."""
     if rate is not None and not (isinstance(rate, int | float | np.number) and np.isfinite(rate) and rate > 0.0):
-        raise InputError(f"rate {shown(rate)}: expected a positive number of samples per second")
+        raise InputError(f"rate {describe(rate)}: expected a positive number of samples per second")
     if kind not in EXPORTS:
         raise InputError(f"there is no export `{kind}`{did_you_mean_or_all(str(kind), EXPORTS)}")
     try:

@@ -11,7 +11,7 @@ from mcplan.planning.sequence import complete_sequence
 from mcplan.planning.stance_planner import find_plan
 from mcplan.scenario.load import load_scenario
 from mcplan.scenario.scenario import Scenario
-from mcplan.util.arguments import shown, whole
+from mcplan.util.arguments import check_integer, describe
 from mcplan.util.progress import ProgressCallback
 
 
@@ -40,8 +40,8 @@ def plan(
     """
     if not isinstance(scenario, Scenario | str | PathLike | Mapping):
         expected = "a Scenario, the name of a bundled one, the path of a file, or a dictionary"
-        raise ScenarioError(f"plan: expected {expected}, not {shown(scenario)}")
-    whole("plan", "seed", seed)
+        raise ScenarioError(f"plan: expected {expected}, not {describe(scenario)}")
+    check_integer("plan", "seed", seed)
     scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
     if scenario.stances or (scenario.robot.fixed and not scenario.goal):
         return _with_walking(complete_sequence(scenario))

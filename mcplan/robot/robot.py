@@ -25,7 +25,7 @@ from mcplan.robot.anatomy import Fold, RobotScale, find_feet, find_folds
 from mcplan.robot.assemble import JointLimits, frame_offset
 from mcplan.robot.description import Geometry, UrdfModel, joint_unit
 from mcplan.robot.patch import MOUNT, Patch
-from mcplan.util.arguments import shown
+from mcplan.util.arguments import describe
 from mcplan.util.arrays import read_only
 from mcplan.util.html_table import folded, html_of, html_table
 from mcplan.util.spelling import did_you_mean
@@ -356,7 +356,7 @@ class Robot:
         try:
             dt = float(dt)
         except (TypeError, ValueError):
-            raise InputError(f"dt = {shown(dt)}; expected a number of seconds") from None
+            raise InputError(f"dt = {describe(dt)}; expected a number of seconds") from None
         if not np.isfinite(dt):
             raise InputError(f"dt = {dt} is not finite")
 

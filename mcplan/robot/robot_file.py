@@ -25,7 +25,7 @@ from mcplan.robot.robot_resolve import Resolver, is_fixed, patch_frames
 from mcplan.robot.robot_schema import RobotSection
 from mcplan.robot.srdf import Srdf, read_srdf, srdf_beside
 from mcplan.robot.urdf import parse_urdf, read_bytes
-from mcplan.util.arguments import shown
+from mcplan.util.arguments import describe
 from mcplan.util.bundled import ROBOTS, bundled_robots
 from mcplan.util.files import PACKAGE_URI
 from mcplan.util.spelling import did_you_mean
@@ -83,7 +83,7 @@ def load_robot(
         The robot cannot be loaded; the error lists all problems with file and line.
     """
     if not isinstance(path_or_name, str | os.PathLike):
-        raise RobotError(f"load_robot: expected a bundled name or the path of a file, not {shown(path_or_name)}")
+        raise RobotError(f"load_robot: expected a bundled name or the path of a file, not {describe(path_or_name)}")
     path = Path(path_or_name)
     name = str(path_or_name)
     if path.suffix == "" and name == path.name and not os.path.isfile(path):

@@ -16,10 +16,10 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.placement import PatchPose, bar_rotation, make_contact, surface_rotation
 from mcplan.scene.spec import ContactSpec
-from mcplan.settings.states import VERBS, WORDS, Joints, StateSpec, Until
+from mcplan.settings.states import TRANSITION_TARGETS, VERBS, Joints, StateSpec, Until
 from mcplan.settings.tasks import FORCE_KINDS, TaskSpec
 from mcplan.settings.textbook import TextbookSpec
-from mcplan.util.arguments import unknown
+from mcplan.util.arguments import unknown_message
 
 if TYPE_CHECKING:
     from mcplan.robot.robot import Robot
@@ -49,7 +49,7 @@ def name_problems(document: Document, robot: "Robot | None") -> list[Problem]:
         names_by_kind |= {"joint": robot.joint_names, "link or patch": robot.frames}
     for key, kind, name in _name_references(data):
         if kind in names_by_kind and name not in names_by_kind[kind]:
-            problems.append(document.problem(key, unknown(kind, name, names_by_kind[kind])))
+            problems.append(document.problem(key, unknown_message(kind, name, names_by_kind[kind])))
     return problems
 
 
@@ -304,7 +304,7 @@ class Checker:
         custom = [state.state for state in scenario.control.states if state.do is not None]
         verb, known = name.partition(" ")[0], [*VERBS, *custom]
         if name not in known and verb not in {known_name.partition(" ")[0] for known_name in known}:
-            self.report(key, unknown("state", verb, known))
+            self.report(key, unknown_message("state", verb, known))
 
     def _state(self, key: Key, spec: StateSpec, scenario: ScenarioSpec) -> None:
         """Check the names in a state of the state machine."""
@@ -312,7 +312,7 @@ class Checker:
             if (name := getattr(spec, field_name)) is not None:
                 self._check_state_name((*key, field_name), name, scenario)
         for label, jump in spec.jumps().items():
-            if jump.state not in WORDS:
+            if jump.state not in TRANSITION_TARGETS:
                 self._check_state_name((*key, "next", label) if label else (*key, "next"), jump.state, scenario)
         if spec.until is not None:
             self._until((*key, "until"), spec.until)
@@ -410,5 +410,5 @@ class Checker:
         known = list(known)
         if name in known:
             return True
-        self.report(key, unknown(kind, name, known))
+        self.report(key, unknown_message(kind, name, known))
         return False

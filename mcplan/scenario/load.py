@@ -11,7 +11,7 @@ from mcplan.scenario.assemble import SUFFIXES, assemble
 from mcplan.scenario.lint import lint, lint_robot, warn_unusual_values
 from mcplan.scenario.parameters import resolve
 from mcplan.scenario.scenario import Scenario
-from mcplan.util.arguments import shown, whole
+from mcplan.util.arguments import check_integer, describe
 from mcplan.util.bundled import bundled_robots, bundled_scenarios
 from mcplan.util.spelling import did_you_mean_or_all
 
@@ -43,12 +43,12 @@ def load_scenario(
         document = read_document(find_scenario(source), ScenarioError, collect=True)
     else:
         expected = "the name of a bundled scenario, the path of a file, or a dictionary"
-        raise ScenarioError(f"load_scenario: expected {expected}, not {shown(source)}")
+        raise ScenarioError(f"load_scenario: expected {expected}, not {describe(source)}")
     if variant is not None:
-        whole("load_scenario", "variant", variant, ScenarioError)
+        check_integer("load_scenario", "variant", variant, ScenarioError)
     if overrides is not None and not isinstance(overrides, Mapping):
         expected = "a dictionary {key path: value}"
-        raise ScenarioError(f"load_scenario: overrides: expected {expected}, not {shown(overrides)}")
+        raise ScenarioError(f"load_scenario: overrides: expected {expected}, not {describe(overrides)}")
     if overrides:
         document = document.with_overrides(overrides, ScenarioError)
     scenario = Scenario.of(document, variant)
@@ -60,7 +60,7 @@ def find_scenario(name_or_path: str | os.PathLike[str]) -> Path:
     """Return the path of a bundled scenario by its name; a path is returned unchanged."""
     name = os.fspath(name_or_path)
     if "\n" in name or len(name) > MAX_PATH_CHARACTERS:
-        raise ScenarioError(f"expected the name of a scenario or the path of a file, not {shown(name)}")
+        raise ScenarioError(f"expected the name of a scenario or the path of a file, not {describe(name)}")
     path = Path(name)
     if path.suffix.lower() in SUFFIXES or len(path.parts) > 1 or os.path.isfile(path):
         return path

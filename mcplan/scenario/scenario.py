@@ -28,7 +28,7 @@ from mcplan.scene.environment import Environment
 from mcplan.settings.control import SETTING_GROUPS, ControlSettings
 from mcplan.settings.planner import PlannerSettings
 from mcplan.settings.simulation import SimulationSettings
-from mcplan.util.arguments import file_path, instance
+from mcplan.util.arguments import check_instance, file_path
 from mcplan.util.files import write_text
 from mcplan.util.html_table import folded, html_of, html_table
 from mcplan.util.spelling import did_you_mean_or_all
@@ -152,8 +152,8 @@ class Scenario:
             raise TypeError(
                 f"Scenario has no argument {next(iter(fields))!r}{did_you_mean_or_all(next(iter(fields)), ARGUMENTS)}"
             )
-        instance("Scenario", "robot", robot, _robot_type())
-        instance("Scenario", "environment", environment, Environment).check_names()
+        check_instance("Scenario", "robot", robot, _robot_type())
+        check_instance("Scenario", "environment", environment, Environment).check_names()
         data: dict[str, Any] = {"mcplan": 1, "name": name, "description": description, "robot": robot_name(robot)}
         data |= {"environment": environment_data(environment), "start": start_data(robot, start, posture)}
         data |= {"goal": goal_data(goal)} if goal else {}
@@ -222,11 +222,11 @@ class Scenario:
             scenario; ``planner``, ``control``, ``simulation``: the changed keys, or a settings object.
         """
         data = self.data()  # paths relative to the working directory
-        robot: Robot = instance("replace", "robot", changes.pop("robot", self.robot), _robot_type())
+        robot: Robot = check_instance("replace", "robot", changes.pop("robot", self.robot), _robot_type())
         data["robot"] = robot_name(robot)
         for key, value in changes.items():
             if key == "environment":
-                instance("replace", "environment", value, Environment).check_names()
+                check_instance("replace", "environment", value, Environment).check_names()
                 data[key] = environment_data(value)
             elif key == "start":
                 first_item = {"contacts": (data.get("start") or {}).get("contacts") or []}

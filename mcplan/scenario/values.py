@@ -13,7 +13,7 @@ from mcplan.errors import InputError
 from mcplan.robot.pose import quat_from_rotation
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Surface
-from mcplan.util.arguments import shown, vector
+from mcplan.util.arguments import check_vector, describe
 
 if TYPE_CHECKING:
     from mcplan.robot.robot import Robot
@@ -69,7 +69,7 @@ def environment_data(environment: Environment) -> dict[str, Any]:
 def contacts_data(contacts: Sequence[Contact | Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return a list of contacts in the form of files."""
     if isinstance(contacts, Contact | Mapping | str) or not isinstance(contacts, Iterable):
-        raise InputError(f"expected a list of contacts, not {shown(contacts)}")
+        raise InputError(f"expected a list of contacts, not {describe(contacts)}")
     return [_contact(contact) for contact in contacts]
 
 
@@ -79,7 +79,7 @@ def start_data(robot: "Robot", start: "Sequence[Contact | Mapping[str, Any]] | S
     if isinstance(posture, str):
         data["posture"] = posture
     elif posture is not None:
-        q = vector(f"start of {robot.name}", "posture", posture, robot.nq)
+        q = check_vector(f"start of {robot.name}", "posture", posture, robot.nq)
         data["posture"] = {"joints": dict(zip(robot.joint_names, q[7:].tolist(), strict=True))}
         data["base"] = {"xyz": q[:3].tolist(), "quat_wxyz": q[3:7].tolist()}
     return data
@@ -91,7 +91,7 @@ def goal_data(goal: Any) -> Any:
         return _goal_item(goal)
     if isinstance(goal, Contact | str) or not isinstance(goal, Iterable):
         expected = "a list of contacts, a goal such as {'base': {'xyz': [1, 0, 0.65]}}, or a list of those"
-        raise InputError(f"goal: expected {expected}, not {shown(goal)}")
+        raise InputError(f"goal: expected {expected}, not {describe(goal)}")
     items = list(goal)
     if all(isinstance(item, Contact) or (isinstance(item, Mapping) and "patch" in item) for item in items):
         return {"contacts": contacts_data(items)}
@@ -103,7 +103,7 @@ def settings_data(key: str, value: Any) -> dict[str, Any]:
     if isinstance(value, BaseModel):
         return value.model_dump(exclude_unset=True)
     if not isinstance(value, Mapping):
-        raise InputError(f"{key}: expected {key.capitalize()}Settings or a dictionary, not {shown(value)}")
+        raise InputError(f"{key}: expected {key.capitalize()}Settings or a dictionary, not {describe(value)}")
     return dict(value)
 
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from mcplan.errors import InputError
 from mcplan.robot.pose import quat_from_rotation, rotation_from_quat, rotation_from_rpy
 from mcplan.scene.polygon import counter_clockwise, outline_error
-from mcplan.util.arguments import instance, shown, vector
+from mcplan.util.arguments import check_instance, check_vector, describe
 from mcplan.util.html_table import html_of, html_table, numbers
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _set_attributes(thing: object, **values: object) -> None:
 
 def _named_label(kind: str, name: str) -> str:
     """Check that a name is non-empty text; return ``kind `name` `` for messages."""
-    if not instance("environment", "name", name, str):
+    if not check_instance("environment", "name", name, str):
         raise InputError("environment: name: expected a text that is not empty")
     return f"{kind} `{name}`"
 
@@ -45,9 +45,10 @@ def _check_shape(label: str, shape: "Shape") -> "Shape":
     from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
 
     if not isinstance(shape, Box | Sphere | Capsule | Cylinder | MeshShape):
-        raise InputError(f"{label}: shape: expected a Box, Sphere, Capsule, Cylinder or MeshShape, not {shown(shape)}")
+        expected = "a Box, Sphere, Capsule, Cylinder or MeshShape"
+        raise InputError(f"{label}: shape: expected {expected}, not {describe(shape)}")
     if isinstance(shape, Box):
-        for length in vector(label, "size of its box", shape.size, 3):
+        for length in check_vector(label, "size of its box", shape.size, 3):
             _check_number(label, "size of its box", length, "m", positive=True)
     elif not isinstance(shape, MeshShape):
         for key in ("radius", "length")[: 1 if isinstance(shape, Sphere) else 2]:
@@ -60,14 +61,14 @@ def _float_array(label: str, key: str, value: ArrayLike) -> np.ndarray:
     try:
         return np.array(value, float)
     except (TypeError, ValueError):
-        raise InputError(f"{label}: {key}: expected numbers in m, not {shown(value)}") from None
+        raise InputError(f"{label}: {key}: expected numbers in m, not {describe(value)}") from None
 
 
 def _check_number(label: str, key: str, value: float, unit: str = "", positive: bool = False) -> float:
     """Return a number after checking that it is finite and at least 0, or with ``positive`` more than 0."""
     in_unit = f" {unit}" if unit else ""
     if not isinstance(value, int | float | np.floating | np.integer) or not np.isfinite(value):
-        raise InputError(f"{label}: {key}: expected a finite number{unit and ' in ' + unit}, not {shown(value)}")
+        raise InputError(f"{label}: {key}: expected a finite number{unit and ' in ' + unit}, not {describe(value)}")
     if value < 0.0 or (positive and value == 0.0):
         raise InputError(f"{label}: {key} is {value:g}{in_unit}, expected {'more than 0' if positive else '0 or more'}")
     return float(value)
@@ -86,11 +87,11 @@ def pose_of(
         raise InputError(f"{label}: p and xyz are both given; they are the same position")
     if sum(rotation is not None for rotation in (R, rpy, quat_wxyz)) > 1:
         raise InputError(f"{label}: give one of R, rpy and quat_wxyz; they are the same orientation")
-    position = np.zeros(3) if p is None and xyz is None else vector(label, "xyz", p if xyz is None else xyz, 3)  # type: ignore[arg-type]
+    position = np.zeros(3) if p is None and xyz is None else check_vector(label, "xyz", p if xyz is None else xyz, 3)  # type: ignore[arg-type]
     if rpy is not None:
-        return rotation_from_rpy(vector(label, "rpy", rpy, 3)), position
+        return rotation_from_rpy(check_vector(label, "rpy", rpy, 3)), position
     if quat_wxyz is not None:
-        quat = vector(label, "quat_wxyz", quat_wxyz, 4)
+        quat = check_vector(label, "quat_wxyz", quat_wxyz, 4)
         if abs(np.linalg.norm(quat) - 1.0) > 1e-3:
             raise InputError(f"{label}: quat_wxyz has length {np.linalg.norm(quat):.6g}, expected 1 (within 0.001)")
         return rotation_from_quat(quat), position
@@ -148,7 +149,7 @@ class Surface:
         if (size is None) == (polygon is None):
             raise InputError(f"{label}: give either size=(length, width) or polygon=[(x, y), ...], in m")
         if size is not None:
-            for length in (sides := vector(label, "size", size, 2)):
+            for length in (sides := check_vector(label, "size", size, 2)):
                 _check_number(label, "size", length, "m", positive=True)
             corners = sides / 2 * np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
         else:
@@ -359,7 +360,7 @@ class Environment:
         groups = {"surfaces": surfaces, "bars": bars, "obstacles": obstacles, "objects": objects}
         for group, members in groups.items():
             if isinstance(members, str) or not isinstance(members, Iterable):
-                raise InputError(f"Environment: {group}: expected a list, [floor, table], not {shown(members)}")
+                raise InputError(f"Environment: {group}: expected a list, [floor, table], not {describe(members)}")
         things: list[Thing] = [thing for members in groups.values() for thing in members]
         for thing in things:
             if not isinstance(thing, Surface | Bar | Obstacle | FreeObject):

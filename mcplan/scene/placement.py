@@ -33,7 +33,7 @@ from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.polygon import clip, erode, half_planes, max_excess, nearest
 from mcplan.scene.resting import carrier
 from mcplan.scene.spec import ContactSpec
-from mcplan.util.arguments import shown
+from mcplan.util.arguments import describe
 from mcplan.util.spelling import did_you_mean_or_all
 
 if TYPE_CHECKING:
@@ -404,9 +404,9 @@ def contact(
         Unknown patch or support, a kind that they do not allow, missing coordinates, or a place beyond the support.
     """
     if not hasattr(robot, "patches"):
-        raise InputError(f"contact: robot: expected a Robot, not {shown(robot)}; mcplan.load_robot(...) gives one")
+        raise InputError(f"contact: robot: expected a Robot, not {describe(robot)}; mcplan.load_robot(...) gives one")
     if not isinstance(support, Surface | Bar | str):
-        raise InputError(f"contact: support: expected a Surface, a Bar or the name of one, not {shown(support)}")
+        raise InputError(f"contact: support: expected a Surface, a Bar or the name of one, not {describe(support)}")
     scene = Environment([support]) if environment is None and isinstance(support, Surface | Bar) else environment
     if scene is None:
         raise InputError(f"support {support!r} is a name: give the environment that holds it too")

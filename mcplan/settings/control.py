@@ -14,19 +14,20 @@ from mcplan.settings.textbook import ControlType, TextbookSpec
 
 Form = Literal["mixed", "minimal", "projected", "multiplier", "matrix"]
 Solver = Literal["DAQP", "OSQP", "CLARABEL", "PIQP"]
-Share = Annotated[float, Field(gt=0, le=1)]
+Fraction = Annotated[float, Field(gt=0, le=1)]
 
 
 class WeightSettings(Spec):
     """Weights of the tasks in the cost of the whole-body program."""
 
     com: NotNegative = 2000.0
-    """Centre of mass. It outweighs a limb, so that a limb that cannot follow its reference does not disturb balance."""
+    """Position of the centre of mass. Its weight is larger than that of limbs, so that a limb that cannot follow its
+    reference does not disturb balance."""
     trunk: NotNegative = 5.0
     """Orientation of the base link."""
     posture: NotNegative = 0.05
-    """All joints (0.5 unless the pace is ``slow``). More than 1/1000 of ``com`` pulls the centre of mass off its
-    target."""
+    """Positions of all joints (0.5 unless the pace is ``slow``). A weight above 1/1000 of ``com`` moves the centre of
+    mass away from its target."""
     limb: NotNegative = 500.0
     """Position and orientation of a moving patch."""
     angular_momentum: NotNegative = 0.1
@@ -66,7 +67,7 @@ class TimingSettings(Spec):
 
     start_time: NotNegative = 0.2
     settle_time: NotNegative = 0.5
-    """Rest before the first phase and after the last one, s."""
+    """Times at rest before the first phase and after the last one, s."""
     unload_time: Positive = 0.3
     """Time in which the force of a contact decreases before it opens, s."""
     load_time: Positive = 0.3
@@ -82,8 +83,8 @@ class TimingSettings(Spec):
     """Largest speeds of the references: centre of mass (m/s), base orientation (rad/s), joints (rad/s), moving patch
     (m/s)."""
     swing_blend: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """Least fraction of the swing time for lift and approach (0.4 unless the pace is ``slow``). Their overlap with the
-    swing rounds the corners of the path."""
+    """Least duration of lift and approach, as a fraction of the swing time (0.4 unless the pace is ``slow``). They
+    overlap with the swing, which rounds the corners of the path."""
     descent_speed: Positive = 0.02
     """Speed at which a patch searches for a compliant support, m/s."""
     com_tolerance: Positive = 0.01
@@ -99,18 +100,18 @@ class ContactSettings(Spec):
     friction_faces: Annotated[int, Field(ge=4, le=32, multiple_of=2)] = 8
     """Faces of the pyramid inscribed in the friction cone, an even number. Time-optimal motions use the same
     pyramid, and the forces of postures stay inside it."""
-    friction_fraction: Share = 1.0
+    friction_fraction: Fraction = 1.0
     """Fraction of the friction that the program relies on (``contact``, ``mujoco``: 0.95). Postures of plans use up to
     0.9 of the friction, and no more than this fraction."""
-    force_fraction: Share = 1.0
+    force_fraction: Fraction = 1.0
     """Fraction of a contact's largest force and moment that the program uses (``contact``, ``mujoco``: 0.9, as in
     plans: compliant contacts bear more for moments than the program asks for)."""
     pressure_margin: NotNegative = 0.0
-    """Distance of the contact forces from the edge of a patch in the program, m (``contact``, ``mujoco``: 0.005).
+    """Distance of the contact forces of the program from the edge of a patch, m (``contact``, ``mujoco``: 0.005).
     Postures are planned with the same distance, 0.005 at least."""
     cop_margin: Positive = 0.05
-    """Largest distance of the centre of pressure from the projected centre of mass during a shift, m. Less is
-    slower."""
+    """Largest distance of the centre of pressure from the projected centre of mass during a shift, m. A smaller value
+    makes shifts slower."""
     preload_force: NotNegative = 10.0
     """Least normal force of every closed contact except grips, N, spread over its points. Only the
     force beyond it provides friction. Time-optimal motions keep it at every contact, and so does the program where
@@ -135,7 +136,7 @@ class AvoidanceSettings(Spec):
     swing_clearance: NotNegative = 0.05
     """Clearance of a swinging patch over its supports, along their normals, m."""
     edge_clearance: NotNegative = 0.05
-    """The same for a patch that passes over the edge of a support, when it arrives from beside it or leaves for a lower
+    """Clearance of a patch that passes over the edge of a support, because it comes from beside it or moves to a lower
     support, m (``contact``, ``mujoco``: 0.08)."""
 
 
@@ -151,7 +152,7 @@ class RecoverySettings(Spec):
 
 
 LIMB_ANGULAR_SPEED_RAD_S = 1.2
-"""Largest angular speed of the reference of a moving patch."""
+"""Largest angular speed of the reference of a moving patch, rad/s."""
 
 
 class ControlSettings(Spec):
@@ -174,9 +175,9 @@ class ControlSettings(Spec):
     solver: Solver = "DAQP"
     """Quadratic program solver."""
     form: Form = "mixed"
-    """Form of the equation of motion: in mixed velocities, in roll, pitch and yaw (``minimal``), in the unit
-    quaternion, ``projected`` or with a ``multiplier``, or in the rotation ``matrix`` with six. The optimum is the same;
-    all but ``mixed`` are solved by CVXPY itself."""
+    """Form of the equation of motion: in ``mixed`` velocities; in roll, pitch and yaw (``minimal``); in the
+    unit quaternion, ``projected`` or with a ``multiplier``; or in the rotation ``matrix`` with six multipliers. The
+    optimum is the same; CVXPY itself solves all forms but ``mixed``."""
     pace: PaceOrSlow = Pace()
     """Timing of the motions: ``slow``, with the speeds of ``timing``; ``fast`` (the default), in the least time that
     friction, torques, areas and velocities allow with the margins of `mcplan.settings.pace.Pace`; ``fastest``, with
@@ -222,20 +223,25 @@ class ControlSettings(Spec):
         for key, value in values.items():
             group, _, name = key.rpartition(".")
             changes.setdefault(group, {})[name] = value
-        plain = changes.pop("", {})
+        ungrouped = changes.pop("", {})
         groups = {group: getattr(self, group).model_copy(update=new) for group, new in changes.items()}
-        return self.model_copy(update=plain | groups)
+        return self.model_copy(update=ungrouped | groups)
 
     def is_set(self, key: str) -> bool:
-        """Whether a file or caller has given a setting, by its key as ``gains.com_kp``."""
+        """Whether a file or caller has given a setting, by its key such as ``gains.com_kp``."""
         group, _, name = key.rpartition(".")
         return name in (getattr(self, group) if group else self).model_fields_set
 
     def under(self, physics: str, scale: RobotScale = HRP2_SCALE) -> "ControlSettings":
-        """Return the settings for a back end: keys that are not set take its defaults.
+        """Return the settings for a back end and a robot: keys that are not set take its defaults.
 
-        ``scale`` is the robot's. Defaults in `FROUDE_EXPONENTS` scale like motions under gravity (Froude): lengths with
-        the size, speeds with its root, stiffnesses with its inverse, forces with the mass.
+        Defaults in `FROUDE_EXPONENTS` scale like motions under gravity (Froude): lengths with the size, speeds with its
+        square root, stiffnesses with its inverse, forces with the mass.
+
+        Parameters
+        ----------
+        physics : name of the back end.
+        scale : sizes of the robot relative to HRP-2.
         """
         if physics == "qp" and scale == HRP2_SCALE and self.pace is None:
             return self
@@ -243,13 +249,13 @@ class ControlSettings(Spec):
         if physics != "qp":
             defaults |= COMPLIANT_DEFAULTS
         if scale != HRP2_SCALE:
-            sized = {key: getattr(scale, of) ** power for key, (of, power) in FROUDE_EXPONENTS.items()}
-            defaults = defaults | {key: defaults.get(key, self.value(key)) * by for key, by in sized.items()}
+            factors = {key: getattr(scale, size) ** exponent for key, (size, exponent) in FROUDE_EXPONENTS.items()}
+            defaults = defaults | {key: defaults.get(key, self.value(key)) * factor for key, factor in factors.items()}
         return self.updated({key: value for key, value in defaults.items() if not self.is_set(key)})
 
 
 SETTING_GROUPS = ("weights", "gains", "timing", "contact", "avoidance", "recovery")
-"""Keys of groups of settings."""
+"""Keys of `ControlSettings` that are groups of settings."""
 
 COMPLIANT_DEFAULTS: Mapping[str, Any] = {
     "gains.contact_kp": 100.0,
@@ -284,7 +290,8 @@ FROUDE_EXPONENTS: Mapping[str, tuple[str, float]] = {
     "contact.release_force": ("mass", 3.0),
     "gains.torque_rate": ("mass", 3.5),
 }
-"""Size of the robot, and the power of it with which a default scales. All other defaults are the same for every robot.
+"""For each key: a size of the robot (`RobotScale`; ``mass`` is a cube root), and the power of it with which the default
+scales. All other defaults are the same for every robot.
 Accuracies, times and fractions should not scale. Some should scale but do not: speeds at contacts and of objects,
 angular speeds, feedback gains of contacts, and weights of momenta and forces. For a robot of another size, set them in
 the scenario."""

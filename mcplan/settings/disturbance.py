@@ -16,7 +16,7 @@ class Push(Spec):
     """Force in world axes, N."""
     start: NotNegative
     duration: Positive
-    """Begin and length of the interval, s."""
+    """Beginning and duration of the interval, s."""
     point: Triple = (0.0, 0.0, 0.0)
     """Point of application, in the link's frame, m."""
 
@@ -29,7 +29,7 @@ class Payload(Spec):
     mass: Positive
     """Mass, kg."""
     com: Triple = (0.0, 0.0, 0.0)
-    """Its position in the link's frame, m."""
+    """Position of the mass in the link's frame, m."""
 
 
 class Imperfections(Spec):

@@ -20,8 +20,8 @@ class PlannerSettings(Spec):
     max_calls: Annotated[int, Field(ge=1)] = 3000
     """Largest number of calls of the posture generator in the search."""
     step: Annotated[float, Field(gt=0, le=2)] = 0.4
-    """Distance by which a contact is first placed ahead of the others along the path, m; later attempts go farther. The
-    default is for a robot of the size of HRP-2, and scales with the robot."""
+    """Distance by which a new contact is placed ahead of the others along the path, m; later attempts increase it. The
+    default is for a robot of the size of HRP-2, and scales with the size of the robot."""
     guide: tuple[PoseSpec, ...] = ()
     """Waypoints of the base on the path to the first goal, if the straight path is blocked. A waypoint without ``rpy``
     and ``quat_wxyz`` takes the heading between its neighbours."""

@@ -13,8 +13,8 @@ class ContactLaw(Spec):
     """Contact model of the physics ``contact``."""
 
     compliance: Annotated[float, Field(gt=0, le=1)] = 1e-4
-    """Compliance of hard contacts, as a fraction of the effective inverse mass: regularizes the forces of redundant
-    contacts, without visible motion."""
+    """Compliance of hard contacts, as a fraction of the effective inverse mass. It makes the forces of redundant
+    contacts unique, without visible motion."""
     recovery: Annotated[float, Field(gt=0, le=1)] = 0.1
     recovery_speed: NotNegative = 0.2
     """Fraction of a penetration removed per step, and largest speed of that correction, m/s."""
@@ -33,7 +33,8 @@ class SimulationSettings(Spec):
     """Back end, time step, disturbances and model errors of a simulation."""
 
     physics: PhysicsName = "qp"
-    """Back end: ``qp`` integrates the accelerations of the quadratic program."""
+    """Back end: ``qp`` integrates the accelerations of the controller's program, with contacts exact; ``contact`` and
+    ``mujoco`` are rigid-body physics driven by torques."""
     dt: Annotated[float, Field(gt=0, le=0.02)] = 0.001
     """Time step, s."""
     time_limit: Positive = 300.0

@@ -22,11 +22,12 @@ from pydantic import Field, model_validator
 
 from mcplan.scene.spec import NotNegative, PoseSpec, Positive, Spec, Triple
 
-KINDS = ("all", "any", "error", "speed", "force", "over", "elapsed", "finished", "timeout")
+CRITERION_KINDS = ("all", "any", "error", "speed", "force", "over", "elapsed", "finished", "timeout")
+"""Keys of the kinds of criteria."""
 
 
 class Until(Spec):
-    """A criterion: exactly one of ``KINDS``."""
+    """A criterion: exactly one of ``CRITERION_KINDS``."""
 
     all: "tuple[Until, ...] | None" = None
     """Criteria that hold at the same time."""
@@ -41,27 +42,29 @@ class Until(Spec):
     over: str | None = None
     """The height of a moving patch over its contact is ``below`` a bound, m."""
     below: NotNegative | None = None
-    """The bound: m, rad, m/s, rad/s or N."""
+    """Upper bound: m, rad, m/s, rad/s or N."""
     above: NotNegative | None = None
     """Lower bound of a force, N."""
     elapsed: NotNegative | None = None
     """Time since the state began, s."""
     finished: NotNegative | None = None
-    """Time since its references ended, s."""
+    """Time since the references of the state ended, s."""
     timeout: NotNegative | None = None
-    """Time since its references ended, s, as a timeout for other criteria."""
+    """Time since the references of the state ended, s, as a timeout for other criteria."""
     lasting: Positive | None = None
-    """Time for which it has to hold without interruption, s."""
+    """Time for which the criterion has to hold without interruption, s."""
     altogether: Positive | None = None
-    """Total time for which it has to hold, s; an interruption subtracts a tenth of its length."""
+    """Total time for which the criterion has to hold, s; an interruption subtracts a tenth of its duration."""
     label: str | None = None
     """Name of the criterion in ``next`` and in the record."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Until":
-        given = [kind for kind in KINDS if getattr(self, kind) is not None]
+        given = [kind for kind in CRITERION_KINDS if getattr(self, kind) is not None]
         if len(given) != 1:
-            raise ValueError(f"expected exactly one of {', '.join(KINDS)}; given: {', '.join(given) or 'none'}")
+            raise ValueError(
+                f"expected exactly one of {', '.join(CRITERION_KINDS)}; given: {', '.join(given) or 'none'}"
+            )
         bounds = [name for name in ("below", "above") if getattr(self, name) is not None]
         wanted = {"error": ["below"], "speed": ["below"], "over": ["below"]}.get(given[0], [])
         if given[0] == "force":
@@ -84,9 +87,9 @@ class Jump(Spec):
     state: str
     """Name of the next state."""
     stance: Annotated[int, Field(ge=0)] | None = None
-    """Its stance; None: the nearest state of that name, in the same stance if possible."""
+    """Stance of the next state; None: the nearest state of that name, in the same stance if possible."""
     times: Annotated[int, Field(ge=1)] | None = None
-    """Largest number of times; then the run fails."""
+    """Largest number of times that the transition is taken; then the run fails."""
 
 
 class LimbMove(Spec):
@@ -105,7 +108,7 @@ class LimbMove(Spec):
 
 
 class Joints(Spec):
-    """Positions of some joints; the others stay."""
+    """Positions of some joints; the others keep theirs."""
 
     joints: dict[str, float]
     """Positions by joint, rad or m."""
@@ -121,7 +124,7 @@ class StateAction(Spec):
     limbs: dict[str, LimbMove] = Field(default_factory=dict)
     """Motions of patches in the air."""
     forces: dict[str, NotNegative] = Field(default_factory=dict)
-    """Force limits of contacts from then on, N."""
+    """Force limits of contacts from this state on, N."""
     over: Positive = 1.0
     """Duration of the references, s."""
 
@@ -184,22 +187,22 @@ class StateSpec(Spec):
         return self
 
     def task_values(self) -> dict[str, float]:
-        """Return its weights and gains, by their keys in ``control``."""
+        """Return the weights and gains of the state, by their keys in ``control``."""
         groups = {"weights": self.weights, "gains": self.gains}
-        given = {group: {} if each is None else each.model_dump(exclude_none=True) for group, each in groups.items()}
+        given = {group: {} if spec is None else spec.model_dump(exclude_none=True) for group, spec in groups.items()}
         return {f"{group}.{key}": value for group, values in given.items() for key, value in values.items()}
 
     def jumps(self) -> dict[str, Jump]:
-        """Return the transitions by label; an empty label is any."""
+        """Return the transitions by label; an empty label stands for any label."""
         given = self.next if isinstance(self.next, dict) else {"": self.next} if self.next else {}
-        return {label: Jump(state=to) if isinstance(to, str) else to for label, to in given.items()}
+        return {label: Jump(state=target) if isinstance(target, str) else target for label, target in given.items()}
 
 
-WORDS = ("next", "again", "end", "fail")
+TRANSITION_TARGETS = ("next", "again", "end", "fail")
 """Targets of transitions other than states."""
 
 VERBS = (
     "stand", "shift", "unload", "retract", "lift", "swing", "approach", "load", "settle",
     "take", "press", "slide", "carry", "put",
 )  # fmt: skip
-"""Verbs: first words of the names of the states of plans."""
+"""First words of the names of states of plans."""

@@ -100,7 +100,7 @@ class TaskSpec(Spec):
     relative_pose: RelativePoseSpec | None = None
     """Hold a link at a pose relative to another."""
     contact_force: ContactForceSpec | None = None
-    """Force at a contact."""
+    """Task of the force at a contact."""
     torque: TorqueSpec | None = None
     """Minimise the torques."""
     weight: NotNegative | None = None
@@ -122,7 +122,7 @@ class TaskSpec(Spec):
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds that are set: one."""
+        """Kinds that are set; a valid task has one."""
         return [kind for kind in KINDS if getattr(self, kind) is not None]
 
 
@@ -131,7 +131,7 @@ KINDS = tuple(
     for name, field in TaskSpec.model_fields.items()
     if any(isinstance(kind, type) and issubclass(kind, Spec) for kind in get_args(field.annotation))
 )
-"""Keys of the tasks, of which each item gives one."""
+"""Keys of the kinds of tasks; each item gives one."""
 
 FORCE_KINDS = ("contact_force", "torque")
-"""Tasks of forces: without feedback gains, and of the last priority."""
+"""Kinds of tasks of forces, which have no feedback gains and the last priority."""

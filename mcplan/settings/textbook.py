@@ -44,7 +44,7 @@ class TextbookSpec(Spec):
     frame: str | None = None
     """``operational_space``, ``hierarchical``: the controlled link or patch."""
     path: tuple[PoseSpec, ...] = ()
-    """Its poses in order; a pose without an orientation keeps that of the first stance."""
+    """Poses of the frame in order; a pose without an orientation keeps that of the first stance."""
     over: Positive = 2.0
     """Duration of each motion, s."""
     press: Triple | None = None

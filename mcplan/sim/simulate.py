@@ -23,7 +23,7 @@ from mcplan.sim.failure import FailureDetector
 from mcplan.sim.observer import Observer, StepSample
 from mcplan.sim.physics import Action, Maker, Physics
 from mcplan.sim.recorder import RunRecorder
-from mcplan.util.arguments import each, instance, shown, whole
+from mcplan.util.arguments import check_each, check_instance, check_integer, describe
 from mcplan.util.back_ends import BACK_ENDS, BackEnd, load_object
 from mcplan.util.qp_status import NO_QP
 from mcplan.util.spelling import did_you_mean_or_all
@@ -87,7 +87,7 @@ def make_physics(
     InputError
         There is no such back end, or ``scenario`` is not a Scenario.
     """
-    scenario = instance("make_physics", "scenario", scenario, Scenario)
+    scenario = check_instance("make_physics", "scenario", scenario, Scenario)
     _, maker = back_end(physics, scenario.simulation.physics)
     q_start = np.array(scenario.start.q if q is None else q, float)
     robot = scenario.robot
@@ -130,10 +130,10 @@ class Simulation:
         controller: TorqueController | None = None,
         duration: float | None = None,
     ):
-        instance("Simulation", "plan", plan, Plan)
-        whole("Simulation", "seed", seed)
+        check_instance("Simulation", "plan", plan, Plan)
+        check_integer("Simulation", "seed", seed)
         tasks = _checked_tasks(tasks)
-        observers = each("Simulation", "observers", observers, Observer)
+        observers = check_each("Simulation", "observers", observers, Observer)
         settings = plan.scenario.simulation
         name, maker = back_end(physics, settings.physics)
         custom_controller = textbook_controller(plan) if controller is None else controller
@@ -278,11 +278,11 @@ def _is_finite(array: np.ndarray) -> bool:
 def _checked_tasks(tasks: Sequence[Task]) -> Sequence[Task]:
     """Return ``tasks``; raise an error if one of them is not a task."""
     if hasattr(tasks, "rows") or isinstance(tasks, str) or not isinstance(tasks, Sequence):
-        raise InputError(f"tasks: expected a list of tasks, not {shown(tasks)}")
+        raise InputError(f"tasks: expected a list of tasks, not {describe(tasks)}")
     for number, task in enumerate(tasks):
         if missing := [name for name in TASK_ATTRIBUTES if not hasattr(task, name)]:
             raise InputError(
-                f"tasks[{number}]: {shown(task)} is not a task: it has no {', '.join(missing)} (mcplan.Task)"
+                f"tasks[{number}]: {describe(task)} is not a task: it has no {', '.join(missing)} (mcplan.Task)"
             )
     return tasks
 
@@ -319,7 +319,7 @@ def simulate(
     if isinstance(plan, Scenario | str):
         plan = make_plan(plan)
     if not isinstance(plan, Plan):
-        raise InputError(f"simulate: expected a Plan, a Scenario or a name, not {shown(plan)}")
+        raise InputError(f"simulate: expected a Plan, a Scenario or a name, not {describe(plan)}")
     simulation = Simulation(plan, physics, observers, seed, tasks, extra, controller, duration)
     try:
         while simulation.step() is not None:

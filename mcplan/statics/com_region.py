@@ -25,7 +25,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.polygon import clip
 from mcplan.statics.contact_forces import ForceUnknowns, TorqueRows, moments_about
 from mcplan.statics.support_region import CLIP_M, SAME_POINT_M, SupportRegion, polygon_region, project
-from mcplan.util.arguments import each, vector
+from mcplan.util.arguments import check_each, check_vector
 from mcplan.util.text import summary
 
 DIRECTIONS = 8
@@ -54,7 +54,7 @@ class ComPolyhedron:
 
     def depth(self, point: np.ndarray) -> float:
         """Return the distance (m) from a point (3,) to the nearest face; negative outside."""
-        return float((self.b - self.A @ vector("depth", "point", point, 3)).min())
+        return float((self.b - self.A @ check_vector("depth", "point", point, 3)).min())
 
     def section(self, height: float) -> SupportRegion:
         """Return the horizontal section of the region at a height (m)."""
@@ -109,7 +109,7 @@ def com_polyhedron(
     InputError
         There are no contacts, or the acceleration is negative.
     """
-    contacts = each("com_polyhedron", "contacts", contacts, Contact)
+    contacts = check_each("com_polyhedron", "contacts", contacts, Contact)
     if not contacts:
         raise InputError("com_polyhedron: there are no contacts")
     if not acceleration >= 0.0:

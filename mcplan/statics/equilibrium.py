@@ -32,7 +32,7 @@ from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.statics.contact_forces import ForceUnknowns, TorqueRows, joint_torque_map, moments_about
 from mcplan.statics.static_program import StaticProgram
-from mcplan.util.arguments import each, instance, unknown
+from mcplan.util.arguments import check_each, check_instance, unknown_message
 from mcplan.util.html_table import html_of, html_table, numbers
 from mcplan.util.text import summary
 
@@ -112,12 +112,12 @@ def balance(
     InputError
         ``loaded`` names a patch that is not in contact.
     """
-    instance("balance", "robot", robot, Robot)
-    contacts = each("balance", "contacts", contacts, Contact)
+    check_instance("balance", "robot", robot, Robot)
+    contacts = check_each("balance", "contacts", contacts, Contact)
     patches = [contact.patch for contact in contacts]
-    for patch in each("balance", "loaded", patches if loaded is None else loaded, str):
+    for patch in check_each("balance", "loaded", patches if loaded is None else loaded, str):
         if patch not in patches:
-            raise InputError(f"balance: loaded: {unknown('patch', patch, patches)}")
+            raise InputError(f"balance: loaded: {unknown_message('patch', patch, patches)}")
     loaded_contacts = [contact for contact in contacts if loaded is None or contact.patch in loaded]
     forces = ForceUnknowns(loaded_contacts, faces, robot.mass * GRAVITY)
     c = robot.com(q)

@@ -23,7 +23,7 @@ from mcplan.statics.contact_forces import ForceUnknowns, TorqueRows, moments_abo
 from mcplan.statics.equilibrium import equilibrium_margin
 from mcplan.statics.static_program import StaticProgram
 from mcplan.statics.support_region import has_support_region, support_region
-from mcplan.util.arguments import each, instance
+from mcplan.util.arguments import check_each, check_instance
 
 MIN_WRENCH = 1e-9
 """Smaller wrenches count as zero, in weights of the robot (moments: at 1 m lever arm)."""
@@ -127,8 +127,8 @@ def shortfall(
     torque_share : usable fraction of the torque limits.
     faces : faces of each friction pyramid.
     """
-    instance("shortfall", "robot", robot, Robot)
-    contacts = each("shortfall", "contacts", contacts, Contact)
+    check_instance("shortfall", "robot", robot, Robot)
+    contacts = check_each("shortfall", "contacts", contacts, Contact)
     com = robot.com(q)
     if can_balance(com, contacts, robot.mass, faces):
         if can_hold(robot, q, contacts, torque_share, faces):

@@ -35,7 +35,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.polygon import clip
 from mcplan.statics.contact_forces import ForceUnknowns, TorqueRows, moments_about
 from mcplan.statics.static_program import StaticProgram
-from mcplan.util.arguments import each, instance, vector
+from mcplan.util.arguments import check_each, check_instance, check_vector
 
 CLIP_M = 5.0
 """Half-width of the square around the contacts to which a region is clipped; between facing walls, which can squeeze
@@ -106,7 +106,7 @@ class SupportRegion:
 
     def depth(self, point: np.ndarray) -> float:
         """Return the smallest distance (m) of ``point`` (horizontal) from the lines of the edges; negative outside."""
-        point_xy = vector("depth", "point", point, 2, 3)[:2]
+        point_xy = check_vector("depth", "point", point, 2, 3)[:2]
         return -np.inf if self.empty else float((self.b - self.A @ point_xy).min())
 
     def inset(self, margin: float, share: float = 0.5) -> np.ndarray:
@@ -140,7 +140,7 @@ def support_region(
     tolerance : largest distance (m) of the true region beyond an edge of the polygon. By default 1e-7, or 1e-3 with
         ``exact``.
     """
-    contacts = each("support_region", "contacts", contacts, Contact)
+    contacts = check_each("support_region", "contacts", contacts, Contact)
     forces = ForceUnknowns(contacts, faces, mass * GRAVITY)
     return _solve_region(forces, contacts, exact, tolerance)
 
@@ -157,8 +157,8 @@ def posture_support_region(
     torque_share : usable fraction of the torque limits (`torque_support_region`); None: no torque limits.
     exact : use the exact friction cones instead of pyramids with 8 faces.
     """
-    instance("support_region", "robot", robot, Robot)
-    contacts = each("support_region", "contacts", contacts, Contact)
+    check_instance("support_region", "robot", robot, Robot)
+    contacts = check_each("support_region", "contacts", contacts, Contact)
     moved_contacts = [
         contact.at(X[:3, :3], X[:3, 3]) for contact in contacts for X in [robot.frame_pose(q, contact.patch)]
     ]
@@ -199,8 +199,8 @@ def torque_support_region(
 
     Source: Orsolino et al., Feasible region: an actuation-aware extension of the support region, IEEE T-RO 36(4), 2020.
     """
-    instance("torque_support_region", "robot", robot, Robot)
-    contacts = each("torque_support_region", "contacts", contacts, Contact)
+    check_instance("torque_support_region", "robot", robot, Robot)
+    contacts = check_each("torque_support_region", "contacts", contacts, Contact)
     forces = ForceUnknowns(contacts, faces, robot.mass * GRAVITY)
     return _solve_region(forces, contacts, exact, tolerance, TorqueRows.at(robot, q, forces, torque_share))
 
@@ -332,8 +332,8 @@ def zmp_area(
     InputError
         The plane passes through the centre of mass.
     """
-    c = vector("zmp_area", "com", com, 3)
-    contacts = each("zmp_area", "contacts", contacts, Contact)
+    c = check_vector("zmp_area", "com", com, 3)
+    contacts = check_each("zmp_area", "contacts", contacts, Contact)
     lever = height - c[2]
     if abs(lever) < 1e-6:
         raise InputError(f"height {height} m: the plane passes through the centre of mass, where the ZMP is undefined")

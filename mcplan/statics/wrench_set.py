@@ -26,7 +26,7 @@ from mcplan.optimize.polytope import ball_polytope, friction_pyramid
 from mcplan.robot.pose import cross_matrix
 from mcplan.scene.contact import Contact
 from mcplan.statics.contact_forces import MAX_GRASP_LIMIT, ball_rays
-from mcplan.util.arguments import instance
+from mcplan.util.arguments import check_instance
 from mcplan.util.text import summary
 
 SAME_FACE = 1e-9
@@ -62,7 +62,7 @@ def wrench_set(contact: Contact, faces: int = 8) -> WrenchSet:
 
     Free directions of the contact (``slide``, ``hinge``) are ignored.
     """
-    instance("wrench_cone", "contact", contact, Contact)
+    check_instance("wrench_cone", "contact", contact, Contact)
     if contact.kind == "grasp":
         return _grasp_wrench_set(contact)
     points = contact.points @ contact.R.T @ contact.axes  # from patch axes to the contact's

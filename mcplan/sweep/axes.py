@@ -21,12 +21,12 @@ MAX_COMBINATIONS = 1_000_000
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: fields that vary together.
+    """One axis of the experiment: fields that vary together.
 
     Parameters
     ----------
     section : ``grid``, ``zip`` or ``cases``.
-    points : overrides at each index of the axis.
+    points : overrides (value by field) at each index of the axis.
     """
 
     section: str
@@ -46,16 +46,16 @@ class Axis:
 
 def axes_of(spec: ExperimentSpec) -> tuple[Axis, ...]:
     """Return the axes: one per key of ``grid``, one for ``zip``, one for ``cases``."""
-    found = [Axis("grid", tuple({name: value} for value in values)) for name, values in spec.grid.items()]
+    axes = [Axis("grid", tuple({name: value} for value in values)) for name, values in spec.grid.items()]
     if spec.zip:
         rows = zip(*spec.zip.values(), strict=True)
-        found.append(Axis("zip", tuple(dict(zip(spec.zip, row, strict=True)) for row in rows)))
+        axes.append(Axis("zip", tuple(dict(zip(spec.zip, row, strict=True)) for row in rows)))
     if spec.cases:
-        found.append(Axis("cases", spec.cases))
-    return tuple(found)
+        axes.append(Axis("cases", spec.cases))
+    return tuple(axes)
 
 
-def swept_by(axes: Iterable[Axis]) -> tuple[str, ...]:
+def swept_fields(axes: Iterable[Axis]) -> tuple[str, ...]:
     """Return the fields that differ between cases."""
     return tuple(dict.fromkeys(name for axis in axes for name in axis.names))
 
@@ -70,11 +70,11 @@ def combinations(
     scenario : its name, as in the condition of the experiment.
     fixed : (axis, index): yield only the cases with this index.
     """
-    condition = Condition(spec.where, ("scenario", *swept_by(axes))) if spec.where is not None else None
-    places = [range(len(axis.points)) for axis in axes]
+    condition = Condition(spec.where, ("scenario", *swept_fields(axes))) if spec.where is not None else None
+    index_ranges = [range(len(axis.points)) for axis in axes]
     if fixed is not None:
-        places[fixed[0]] = range(fixed[1], fixed[1] + 1)
-    for indices in itertools.product(*places):
+        index_ranges[fixed[0]] = range(fixed[1], fixed[1] + 1)
+    for indices in itertools.product(*index_ranges):
         overrides = dict(spec.set)
         for axis, index in zip(axes, indices, strict=True):
             overrides.update(axis.points[index])
@@ -82,7 +82,7 @@ def combinations(
             yield indices, overrides
 
 
-def shown_name(scenario: str) -> str:
+def display_name(scenario: str) -> str:
     """Return the name of a scenario in tables and conditions; for a file, its stem."""
     return Path(scenario).stem if scenario.endswith((".yaml", ".yml")) else scenario
 
@@ -118,11 +118,13 @@ def axis_problems(document: Document, spec: ExperimentSpec, axes: tuple[Axis, ..
             indices.setdefault(text, index)
     scenarios = [str(name) for name in spec.scenarios]
     for index, name in enumerate(scenarios):
-        shown, earlier = shown_name(name), [shown_name(other) for other in scenarios[:index]]
+        display, earlier = display_name(name), [display_name(other) for other in scenarios[:index]]
         if name in scenarios[:index]:
             yield document.problem(("scenarios", index), f"`{name}` is listed twice")
-        elif shown in earlier:
-            text = f"`{name}` is called `{shown}` in tables, as number {earlier.index(shown) + 1} is; rename the file"
+        elif display in earlier:
+            text = (
+                f"`{name}` is called `{display}` in tables, as number {earlier.index(display) + 1} is; rename the file"
+            )
             yield document.problem(("scenarios", index), text)
     if not isinstance(spec.seeds, SeedRange):
         for index, seed in enumerate(spec.seeds):
@@ -149,7 +151,7 @@ def where_problems(document: Document, spec: ExperimentSpec, axes: tuple[Axis, .
         return
     try:
         for index, name in enumerate(spec.scenarios):
-            if next(combinations(spec, axes, shown_name(name)), None) is None:
+            if next(combinations(spec, axes, display_name(name)), None) is None:
                 yield document.problem(("scenarios", index), f"{name}: `where` leaves none of its cases")
     except InputError as error:
         yield document.problem(("where",), str(error))

@@ -49,17 +49,17 @@ def _content_digest(path: Path, _modified: int, _size: int) -> str:
 def code_version() -> str:
     """Return the first 16 hex digits of the sha256 of the source files that results depend on."""
     package = Path(__file__).resolve().parents[1]
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for file in sorted(package.rglob("*.py")):
         name = file.relative_to(package)
         if not name.as_posix().startswith(UNHASHED) or name.as_posix() in HASHED_ANYWAY:
-            found.update(name.as_posix().encode() + b"\0" + file.read_bytes())
-    return found.hexdigest()[:16]
+            hasher.update(name.as_posix().encode() + b"\0" + file.read_bytes())
+    return hasher.hexdigest()[:16]
 
 
 @cache
 def commit() -> str:
-    """Return the git commit of the package's checkout, with ``+`` if files differ; empty outside a checkout."""
+    """Return the git commit of the package, followed by ``+`` if files were changed; empty outside a checkout."""
     package = Path(__file__).resolve().parents[1]
 
     def git(*arguments: str) -> str:
@@ -79,17 +79,18 @@ def mesh_digests(document: Document) -> tuple[str, ...]:
     environment = document.data.get("environment") or {}
     solids = [solid for kind in ("obstacles", "objects") for solid in environment.get(kind) or ()]
     files = MeshFiles(Path(document.path), suffixes=SCENE_SUFFIXES)
-    found = list[Path]()
+    paths = list[Path]()
     if "mesh" in environment:
-        whole = files.find(environment["mesh"])
-        stat = whole.stat()
-        found += [whole, *_files_of_world(whole, stat.st_mtime_ns, stat.st_size)]
-    found += [files.find(solid["mesh"]["file"]) for solid in solids if "mesh" in solid]
-    return tuple(map(file_digest, found))
+        world = files.find(environment["mesh"])
+        stat = world.stat()
+        paths += [world, *_files_of_world(world, stat.st_mtime_ns, stat.st_size)]
+    paths += [files.find(solid["mesh"]["file"]) for solid in solids if "mesh" in solid]
+    return tuple(map(file_digest, paths))
 
 
 @lru_cache(maxsize=64)
 def _files_of_world(path: Path, _modified: int, _size: int) -> tuple[Path, ...]:
+    """Return the files that a world file includes; none for a mesh file."""
     return tuple(sorted(read_world(path).files)) if path.suffix.lower() in WORLDS else ()
 
 
@@ -101,11 +102,11 @@ class Case:
     ----------
     scenario : name, as the table shows it.
     source : the scenario's document, before overrides.
-    overrides : value by the path of a field, including overrides common to all cases.
+    overrides : values by the path of their field, including those common to all cases.
     swept : names of the overrides that differ between cases.
-    seed : of the simulation; without a variant also of the planner.
+    seed : seed of the simulation; without a variant also of the planner.
     variant : seed of the scenario's variant, or None.
-    steps : ``plan`` or ``simulate``.
+    steps : ``plan``, or ``simulate`` (plan and simulate).
     robot : identity of the robot, its meshes included.
     """
 

@@ -21,25 +21,26 @@ def main() -> None:
     """Answer calls until the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # libraries that print must not write into the stream of messages
-    answers = os.fdopen(os.dup(1), "wb")
+    answer_stream = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    channel = Channel(sys.stdin.buffer, answers, on_end=lambda: os._exit(0))
+    channel = Channel(sys.stdin.buffer, answer_stream, on_end=lambda: os._exit(0))
     while True:
         name, argument = channel.receive()
         channel.send(_call(name, argument))
 
 
 def _call(name: str, argument: Any) -> tuple[str, Any]:
+    """Return ("value", result) of the function ``module:function``, or ("error", message)."""
     module, _, function = name.partition(":")
     try:
         return "value", getattr(import_module(module), function)(argument)
     except MemoryError:
         return "error", "out of memory"
     except Exception as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
+        frame = traceback.extract_tb(error.__traceback__)[-1]
         return (
             "error",
-            f"internal error: {type(error).__name__}: {error} ({os.path.basename(place.filename)}:{place.lineno})",
+            f"internal error: {type(error).__name__}: {error} ({os.path.basename(frame.filename)}:{frame.lineno})",
         )
 
 

@@ -13,10 +13,10 @@ class Column:
 
     Parameters
     ----------
-    kind : ``flag`` true or false; ``count``; ``margin``: the smallest is the worst; ``ratio``: the largest is worst;
-        ``clock`` wall-clock time, not reproducible; ``text``.
+    kind : ``flag``: true or false; ``count``: a number, neither good nor bad; ``margin``: the smallest value is the
+        worst; ``ratio``: the largest is the worst; ``clock``: wall-clock time, not reproducible; ``text``.
     text : description.
-    unit : of the number.
+    unit : unit of the number; empty if it has none.
     """
 
     kind: Kind
@@ -24,15 +24,15 @@ class Column:
     unit: str = ""
 
     @property
-    def better(self) -> int:
-        """1 if more is better, -1 if less is better, otherwise 0."""
+    def preference(self) -> int:
+        """1 if larger values are better, -1 if smaller ones are, otherwise 0."""
         return {"flag": 1, "margin": 1, "ratio": -1, "clock": -1}.get(self.kind, 0)
 
 
 COLUMNS: dict[str, Column] = {
     "success": Column("flag", "the certificate of the last step holds: of the run, or of the plan with `steps: plan`"),
     "planned": Column("flag", "a plan was found"),
-    "certified": Column("flag", "stances and motions of the plan, recomputed by another path, hold"),
+    "certified": Column("flag", "stances and motions of the plan, recomputed by independent code, hold"),
     "finished": Column("flag", "the simulation came to the end of the plan"),
     "goal_reached": Column("flag", "each item of the goal is met, the last one at the end"),
     "upright": Column("flag", "the robot did not fall"),

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from mcplan.errors import InputError, Problem
-from mcplan.sweep.compare import compare, results_before
+from mcplan.sweep.compare import compare, earlier_results
 from mcplan.sweep.condition import judge
 from mcplan.sweep.experiment import Experiment, load_experiment
 from mcplan.sweep.report import print_results, write_report
@@ -22,7 +22,7 @@ from mcplan.util.back_ends import BACK_ENDS
 from mcplan.util.bars import BARS, note
 
 PLAN_S = 2.0
-"""s to plan a bundled scenario and verify the plan: a typical value, measured 0.2 to 6 s."""
+"""Typical time to plan a bundled scenario and verify the plan (s); measured: 0.2 to 6 s."""
 
 
 def estimate(experiment: Experiment, work: Work, workers: int | None) -> str:
@@ -31,16 +31,17 @@ def estimate(experiment: Experiment, work: Work, workers: int | None) -> str:
     if work.seconds is not None:
         seconds, source = work.seconds * len(work.todo), "from finished cases"
     else:
-        seconds = sum(_guess(experiment, case.physics) for case in work.todo)
+        seconds = sum(_typical_seconds(experiment, case.physics) for case in work.todo)
         source = "a guess: no case has run yet"
-    return f"about {_duration(seconds / processes)} on {processes} worker{'s' * (processes > 1)} ({source})"
+    return f"about {_format_duration(seconds / processes)} on {processes} worker{'s' * (processes > 1)} ({source})"
 
 
-def _guess(experiment: Experiment, physics: str) -> float:
+def _typical_seconds(experiment: Experiment, physics: str) -> float:
+    """Return a typical duration (s) of a case."""
     return PLAN_S if experiment.spec.steps == "plan" else PLAN_S + BACK_ENDS[physics].seconds
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     if seconds < 6000:
@@ -52,9 +53,9 @@ def run_experiment(path: str | os.PathLike[str], arguments: Namespace) -> int:
     """Run the experiment of a file, print and write its results; return the exit status."""
     experiment = load_experiment(path, arguments.max_cases, arguments.seeds, elsewhere=bool(arguments.scheduler))
     directory = results_directory(experiment, arguments.output)
-    old = results_before(arguments.against, directory) if arguments.against else None
+    old = earlier_results(arguments.against, directory) if arguments.against else None
     work = work_of(experiment, directory, arguments.only, arguments.retry_failed)
-    note(_plan_text(experiment, work, arguments.workers))
+    note(_work_text(experiment, work, arguments.workers))
     if arguments.dry_run:
         for case in work.todo:
             print(", ".join(f"{name}={value}" for name, value in case.fields.items()))
@@ -80,7 +81,7 @@ def check_experiment(path: str) -> tuple[list[Problem], str]:
         work = work_of(experiment, results_directory(experiment, None))
     except InputError as error:
         return list(error.problems), ""
-    return [], f", {_plan_text(experiment, work, None)}"
+    return [], f", {_work_text(experiment, work, None)}"
 
 
 def results_directory(experiment: Experiment, output: str | None) -> Path:
@@ -89,7 +90,7 @@ def results_directory(experiment: Experiment, output: str | None) -> Path:
 
 
 LINE_PERIOD_S = 60.0
-"""s: minimum period of progress lines, if stderr is not a terminal."""
+"""Minimum time between two progress lines if stderr is not a terminal (s)."""
 
 
 class SweepProgress:
@@ -123,7 +124,8 @@ class SweepProgress:
         self._bar.stop()
 
 
-def _plan_text(experiment: Experiment, work: Work, workers: int | None) -> str:
+def _work_text(experiment: Experiment, work: Work, workers: int | None) -> str:
+    """Return the numbers of cases, finished and to run, and the estimated duration."""
     count, todo = len(experiment), len(work.todo)
     parts = [f"{count:,} cases"]
     if work.left_out:
@@ -132,8 +134,8 @@ def _plan_text(experiment: Experiment, work: Work, workers: int | None) -> str:
         parts.append(f"{work.finished:,} finished")
     if work.failed:
         parts.append(f"{work.failed:,} failed (--retry-failed runs them again)")
-    again = f" ({work.recoded:,} of them again, for the code has changed)" if work.recoded else ""
-    parts.append(f"{todo:,} to run{again}")
+    rerun = f" ({work.recoded:,} of them again, because the code has changed)" if work.recoded else ""
+    parts.append(f"{todo:,} to run{rerun}")
     if todo:
         parts.append(estimate(experiment, work, workers))
     return "; ".join(parts)

@@ -17,13 +17,13 @@ from mcplan.sweep.results import Results, Row, groups, shown_value
 from mcplan.sweep.store import Store
 from mcplan.sweep.tables import Table
 
-NOTICED = {"margin": 0.05, "ratio": 0.05, "clock": 0.25}
-"""Relative change from which a worse mean is marked, by kind; clock times vary from run to run."""
+MIN_RELATIVE_CHANGE = {"margin": 0.05, "ratio": 0.05, "clock": 0.25}
+"""Smallest relative change of a mean that is marked as worse, by kind; clock times vary from run to run."""
 
 REGRESSION = "REGRESSION"
+"""Mark of a column in which a flag that was true has become false."""
 
-
-Before = Mapping[str, Any]
+EarlierRow = Mapping[str, Any]
 """Inputs, results and ``status`` of a case in the earlier sweep."""
 
 
@@ -35,7 +35,7 @@ class Comparison:
     ----------
     table : values before and after by scenario and column, with a mark where they became worse.
     regressions : cases with a flag that was true before and is false now, as text.
-    matched, new, gone : numbers of cases in both, only in this sweep, only in the earlier one.
+    matched, new, gone : numbers of cases in both sweeps, only in this one, only in the earlier one.
     """
 
     table: Table
@@ -52,25 +52,27 @@ class Comparison:
         )
 
 
-def results_before(directory: str | os.PathLike[str], own_directory: str | os.PathLike[str]) -> dict[str, Before]:
+def earlier_results(
+    directory: str | os.PathLike[str], present_directory: str | os.PathLike[str]
+) -> dict[str, EarlierRow]:
     """Return the newest results in the store of a directory, by configuration.
 
     Parameters
     ----------
-    own : output directory of the present sweep. If ``directory`` is the same, rows of the present code are left out:
-        they would be compared with themselves.
+    present_directory : output directory of the present sweep. If ``directory`` is the same, rows of the present code
+        are skipped: they would be compared with themselves.
 
     Raises
     ------
     InputError
         When there is no store.
     """
-    is_same = Path(directory).resolve() == Path(own_directory).resolve()
+    is_same = Path(directory).resolve() == Path(present_directory).resolve()
     with Store(directory, read_only=True) as store:
-        return dict(store.latest(but=code_version() if is_same else None))
+        return dict(store.latest(excluded_code=code_version() if is_same else None))
 
 
-def compare(old: Mapping[str, Before], results: Results) -> Comparison:
+def compare(old: Mapping[str, EarlierRow], results: Results) -> Comparison:
     """Compare with earlier results, by configuration: ``success`` and the columns that are shown."""
     configurations = {case.id: case.configuration for case in results.experiment.cases}
     pairs = [(old.get(configurations[row["case"]]), row) for row in results.rows]
@@ -92,7 +94,7 @@ def compare(old: Mapping[str, Before], results: Results) -> Comparison:
     return Comparison(table, tuple(regressions), matched, len(pairs) - matched, gone)
 
 
-def _column(name: str, pairs: Sequence[tuple[Before, Row]]) -> tuple[tuple[str, str, str] | None, list[Row]]:
+def _column(name: str, pairs: Sequence[tuple[EarlierRow, Row]]) -> tuple[tuple[str, str, str] | None, list[Row]]:
     """Return the value before, the value after and the mark of a column, and the rows with a regression."""
     column = COLUMNS[name]
     present = [(a[name], b[name], b) for a, b in pairs if a.get(name) is not None and b.get(name) is not None]
@@ -104,8 +106,8 @@ def _column(name: str, pairs: Sequence[tuple[Before, Row]]) -> tuple[tuple[str, 
         mark = REGRESSION if regressed else "better" if sum(after) > sum(before) else ""
         return (f"{sum(before)}/{len(before)}", f"{sum(after)}/{len(after)}", mark), regressed
     old, new = float(np.mean(before)), float(np.mean(after))
-    worse = (old - new) * column.better
-    mark = "worse" if worse > NOTICED.get(column.kind, np.inf) * abs(old) else ""
+    worse = (old - new) * column.preference
+    mark = "worse" if worse > MIN_RELATIVE_CHANGE.get(column.kind, np.inf) * abs(old) else ""
     return (shown_value(old), shown_value(new), mark), []
 
 

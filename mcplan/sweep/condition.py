@@ -23,7 +23,7 @@ from mcplan.util.spelling import did_you_mean_or_all
 MAX_LENGTH = 1000
 """Maximum length of a condition, characters."""
 
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -42,7 +42,7 @@ class Condition:
     Parameters
     ----------
     text : the condition.
-    known : allowed names.
+    known : names that the condition may contain.
 
     Raises
     ------
@@ -53,7 +53,7 @@ class Condition:
     def __init__(self, text: str, known: Iterable[str]):
         self.text = text.strip()
         if len(self.text) > MAX_LENGTH:
-            raise InputError(f"a condition longer than {MAX_LENGTH} characters")
+            raise InputError(f"the condition is longer than {MAX_LENGTH} characters")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -71,6 +71,7 @@ class Condition:
 
 
 def _names(node: ast.expr) -> Iterator[str]:
+    """Yield the column names of a condition; refuse nodes that no condition has."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str)):
         return
     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
@@ -85,7 +86,7 @@ def _names(node: ast.expr) -> Iterator[str]:
     elif isinstance(node, (ast.List, ast.Tuple)):
         for item in node.elts:
             yield from _names(item)
-    elif isinstance(node, ast.Compare) and all(type(op) in _COMPARE for op in node.ops):
+    elif isinstance(node, ast.Compare) and all(type(op) in _COMPARISONS for op in node.ops):
         for part in (node.left, *node.comparators):
             yield from _names(part)
     else:
@@ -95,6 +96,7 @@ def _names(node: ast.expr) -> Iterator[str]:
 
 
 def _value(node: ast.expr, row: Mapping[str, Any]) -> Any:
+    """Return the value of a node of the condition for a case."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
@@ -115,9 +117,9 @@ def _value(node: ast.expr, row: Mapping[str, Any]) -> Any:
     for op, comparator in zip(node.ops, node.comparators, strict=True):
         right = _value(comparator, row)
         try:
-            if not _COMPARE[type(op)](left, right):
+            if not _COMPARISONS[type(op)](left, right):
                 return False
-        except TypeError:  # order of a number and a text, or of a missing value
+        except TypeError:  # a number cannot be ordered with a text or a missing value
             return False
         left = right
     return True
@@ -130,13 +132,13 @@ _RELATIONS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "==": operator.eq,
 }
-_STATISTIC: dict[str, Callable[[np.ndarray], Any]] = {
+_STATISTICS: dict[str, Callable[[np.ndarray], Any]] = {
     "mean": np.mean,
     "median": np.median,
     "min": np.min,
     "max": np.max,
 }
-_THRESHOLD = re.compile(rf"\s*({'|'.join(_STATISTIC)})?\s*(>=|<=|==|>|<)\s*(\S+)\s*")
+_THRESHOLD = re.compile(rf"\s*({'|'.join(_STATISTICS)})?\s*(>=|<=|==|>|<)\s*(\S+)\s*")
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ class StatisticThreshold:
 
     def value(self, values: Sequence[Any]) -> float:
         """Return the statistic of numbers and flags."""
-        return float(_STATISTIC[self.statistic](np.array(values, dtype=float)))
+        return float(_STATISTICS[self.statistic](np.array(values, dtype=float)))
 
     def holds(self, value: float) -> bool:
         """Return whether a value satisfies the threshold; NaN does not."""

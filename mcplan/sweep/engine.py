@@ -23,16 +23,16 @@ from mcplan.util.bars import note
 
 Key = TypeVar("Key")
 
-POLL_S = 1.0
-"""s: period of the queries of the list of workers."""
+POLL_PERIOD_S = 1.0
+"""Period of the queries of the list of workers (s)."""
 
-WARN_S = 120.0
-"""s: time without a ready worker after which a message is printed."""
+WARNING_DELAY_S = 120.0
+"""Time without a ready worker after which a message is printed (s)."""
 
 
 @dataclass(frozen=True)
 class Runner:
-    """Functions to run, ``module:function``: one for each case, one per machine before any case."""
+    """Functions to run, as ``module:function``: ``case`` for each case, ``warm_up`` once per machine before them."""
 
     case: str = "mcplan.sweep.job:run_case"
     warm_up: str | None = "mcplan.sweep.job:warm_up"
@@ -45,20 +45,20 @@ class Workers:
     ----------
     client : Dask client.
     runner : functions to run.
-    argument : of the warm-up function.
+    argument : argument of the warm-up function.
     """
 
     def __init__(self, client: Any, runner: Runner, argument: Any):
         self.client, self.runner = client, runner
         self._argument = argument
         self._checked: set[str] = set()
-        self._warm: set[str] = set()
-        self._warming: dict[str, tuple[str, Any]] = {}
+        self._warm_hosts: set[str] = set()
+        self._warm_ups: dict[str, tuple[str, Any]] = {}
 
     @property
-    def warming(self) -> bool:
+    def is_warming_up(self) -> bool:
         """Whether a machine is compiling kernels."""
-        return bool(self._warming)
+        return bool(self._warm_ups)
 
     def ready(self) -> list[str]:
         """Return the addresses of the workers that can take cases.
@@ -70,48 +70,48 @@ class Workers:
         JobFailed
             The kernels could not be compiled on its machine; the scheduler is lost.
         """
-        found = _workers(self.client)
-        if new := {address: about for address, about in found.items() if address not in self._checked}:
-            self._check(new)
+        workers = _workers(self.client)
+        if new := {address: info for address, info in workers.items() if address not in self._checked}:
+            self._check_new(new)
             self._checked.update(new)
         if self.runner.warm_up is None:
-            return list(found)
-        self._warm_up({address: about["host"] for address, about in found.items()})
-        return [address for address, about in found.items() if about["host"] in self._warm]
+            return list(workers)
+        self._warm_up({address: info["host"] for address, info in workers.items()})
+        return [address for address, info in workers.items() if info["host"] in self._warm_hosts]
 
-    def _check(self, new: dict[str, Any]) -> None:
-        for address, about in new.items():
-            if about["nthreads"] != 1:
-                threads = about["nthreads"]
+    def _check_new(self, new: dict[str, Any]) -> None:
+        for address, info in new.items():
+            if info["nthreads"] != 1:
+                threads = info["nthreads"]
                 raise InputError(f"worker {address} has {threads} threads; a case needs one: dask worker --nthreads 1")
         try:
             versions = self.client.run(worker.version, workers=list(new), on_error="return")
         except (OSError, TimeoutError):
-            raise JobFailed(_lost(self.client)) from None
+            raise JobFailed(_lost_message(self.client)) from None
         for address, version in versions.items():
             if isinstance(version, OSError):  # the worker is gone already
                 continue
             if version != code_version():
-                own = code_version()
-                raise InputError(f"worker {address} has another version of mcplan ({version}), here it is {own}")
+                expected = code_version()
+                raise InputError(f"worker {address} has another version of mcplan ({version}), here it is {expected}")
 
     def _warm_up(self, hosts: dict[str, str]) -> None:
         """Record machines that have compiled the kernels; start compiling with one worker of each other machine."""
-        for host, (address, future) in list(self._warming.items()):
+        for host, (address, future) in list(self._warm_ups.items()):
             if future.done():
                 error = future.exception()
                 if isinstance(error, InputError):
                     raise error
                 if problem := error or future.result():
                     raise JobFailed(f"{host}: the kernels could not be compiled: {problem}")
-                self._warm.add(host)
+                self._warm_hosts.add(host)
             elif address in hosts:
                 continue
-            del self._warming[host]
+            del self._warm_ups[host]
         task = (worker.prepare, self.runner.warm_up, self._argument, code_version())
         for address, host in hosts.items():
-            if host not in self._warm and host not in self._warming:
-                self._warming[host] = address, self.client.submit(*task, workers=[address], pure=False)
+            if host not in self._warm_hosts and host not in self._warm_ups:
+                self._warm_ups[host] = address, self.client.submit(*task, workers=[address], pure=False)
 
 
 def prepare(client: Any, runner: Runner, argument: Any, wait: float = 60.0) -> Workers:
@@ -130,31 +130,31 @@ def prepare(client: Any, runner: Runner, argument: Any, wait: float = 60.0) -> W
         raise InputError(f"no worker has come to the scheduler {client.scheduler.address} within {wait:g} s") from None
     workers = Workers(client, runner, argument)
     workers.ready()
-    while workers.warming:
-        time.sleep(POLL_S / 10)
+    while workers.is_warming_up:
+        time.sleep(POLL_PERIOD_S / 10)
         workers.ready()
     return workers
 
 
 class _Running(NamedTuple):
-    """A submitted case: the workers that it may run on, and whether it was submitted a second time."""
+    """A submitted case: its key and argument, the workers that may run it, whether it was submitted a second time."""
 
     key: Any
-    make: Callable[[], Any]
+    make_argument: Callable[[], Any]
     future: Any
-    places: frozenset[str]
-    again: bool
+    workers: frozenset[str]
+    is_resubmitted: bool
 
 
 def fan_out(
     workers: Workers, tasks: Iterable[tuple[Key, Callable[[], Any]]], limit: Limit
 ) -> Iterator[tuple[Key, CaseOutcome]]:
-    """Yield the outcome of each task as it finishes; wait while no worker is ready, with a message.
+    """Run cases in parallel; yield the outcome of each as it finishes. Print a message while no worker is ready.
 
     Parameters
     ----------
     workers : as `prepare` returns them.
-    tasks : a key, and a function that builds the runner's argument once a worker is free.
+    tasks : for each case a key, and a function that builds the runner's argument once a worker is free.
     limit : time and memory limit of each case.
 
     Raises
@@ -165,45 +165,47 @@ def fan_out(
         The scheduler is lost, or the kernels could not be compiled on the machine of a worker that came later.
     """
     client = workers.client
-    done: queue.Queue[Any] = queue.Queue()
+    finished: queue.Queue[Any] = queue.Queue()
     running: dict[str, _Running] = {}
     waiting, case_numbers = iter(tasks), count(1)
     ready: list[str] = []
-    queried, last_ready, warned = -POLL_S, time.monotonic(), False
+    queried, last_ready, warned = -POLL_PERIOD_S, time.monotonic(), False
 
-    def submit(key: Key, make: Callable[[], Any], again: bool = False) -> None:
-        call = (worker.work, workers.runner.case, make(), limit, code_version())
-        future = client.submit(*call, key=f"case-{id(done)}-{next(case_numbers)}", workers=ready)
-        running[future.key] = _Running(key, make, future, frozenset(ready), again)
-        future.add_done_callback(done.put)
+    def submit(key: Key, make_argument: Callable[[], Any], is_resubmitted: bool = False) -> None:
+        call = (worker.work, workers.runner.case, make_argument(), limit, code_version())
+        future = client.submit(*call, key=f"case-{id(finished)}-{next(case_numbers)}", workers=ready)
+        running[future.key] = _Running(key, make_argument, future, frozenset(ready), is_resubmitted)
+        future.add_done_callback(finished.put)
 
     task = next(waiting, None)
     try:
         while task is not None or running:
             # workers may join and leave during the sweep
-            if time.monotonic() - queried >= POLL_S:
+            if time.monotonic() - queried >= POLL_PERIOD_S:
                 ready, queried = workers.ready(), time.monotonic()
                 if ready:
                     last_ready, warned = queried, False
-                elif not warned and queried - last_ready >= WARN_S:
+                elif not warned and queried - last_ready >= WARNING_DELAY_S:
                     warned = True
-                    note(f"no worker of {client.scheduler.address} has been ready for {WARN_S:g} s; waiting for one")
+                    address = client.scheduler.address
+                    note(f"no worker of {address} has been ready for {WARNING_DELAY_S:g} s; waiting for one")
                 for name, case in list(running.items()):
-                    if not ready or not case.places.isdisjoint(ready) or case.future.done():
+                    if not ready or not case.workers.isdisjoint(ready) or case.future.done():
                         continue
                     case.future.cancel(force=True)
                     del running[name]
-                    if case.again:  # the case itself may kill its workers
-                        yield case.key, _failed("the workers that could run it have gone, and so have the next ones")
+                    if case.is_resubmitted:  # the case itself may kill its workers
+                        reason = "the workers that could run it have gone, and so have the next ones"
+                        yield case.key, _failed_outcome(reason)
                     else:
-                        submit(case.key, case.make, again=True)
+                        submit(case.key, case.make_argument, is_resubmitted=True)
             while task is not None and len(running) < len(ready):
                 submit(*task)
                 task = next(waiting, None)
             try:
-                future = done.get(timeout=POLL_S)
+                future = finished.get(timeout=POLL_PERIOD_S)
             except queue.Empty:
-                _check(client)
+                _check_scheduler(client)
                 continue
             if (finished_case := running.pop(future.key, None)) is not None:  # None: it was submitted again
                 yield finished_case.key, _outcome(client, future)
@@ -215,9 +217,9 @@ def fan_out(
 def _outcome(client: Any, future: Any) -> CaseOutcome:
     if future.status == "finished":
         return future.result()
-    _check(client)
+    _check_scheduler(client)
     if future.status in ("cancelled", "lost"):
-        raise JobFailed(_lost(client))
+        raise JobFailed(_lost_message(client))
     from distributed import KilledWorker
 
     error = future.exception()
@@ -227,19 +229,19 @@ def _outcome(client: Any, future: Any) -> CaseOutcome:
         reason = f"the worker that ran it died, and so did the next one ({error.last_worker.address})"
     else:
         reason = f"its worker failed: {type(error).__name__}: {error}"
-    return _failed(reason)
+    return _failed_outcome(reason)
 
 
-def _failed(reason: str) -> CaseOutcome:
+def _failed_outcome(reason: str) -> CaseOutcome:
     return CaseOutcome(FAILED, {"success": False, "stage": "case", "cause": "its worker failed", "failure": reason})
 
 
-def _check(client: Any) -> None:
+def _check_scheduler(client: Any) -> None:
     if client.status != "running":
-        raise JobFailed(_lost(client))
+        raise JobFailed(_lost_message(client))
 
 
-def _lost(client: Any) -> str:
+def _lost_message(client: Any) -> str:
     return f"the scheduler {client.scheduler.address} is lost; finished cases are stored: the same command continues"
 
 
@@ -247,4 +249,4 @@ def _workers(client: Any) -> dict[str, Any]:
     try:
         return client.scheduler_info(n_workers=-1)["workers"]
     except (OSError, TimeoutError):
-        raise JobFailed(_lost(client)) from None
+        raise JobFailed(_lost_message(client)) from None

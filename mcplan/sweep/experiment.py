@@ -1,4 +1,4 @@
-"""Experiment: its file, checked, and its cases."""
+"""Experiment: the checked content of its file, and its cases."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,16 @@ from mcplan.robot.robot import Robot
 from mcplan.robot.robot_file import robot_identity
 from mcplan.scenario.parameters import robot_of
 from mcplan.scenario.scenario import Scenario
-from mcplan.sweep.axes import Axis, axes_of, axis_problems, combinations, seeds_of, shown_name, swept_by, where_problems
+from mcplan.sweep.axes import (
+    Axis,
+    axes_of,
+    axis_problems,
+    combinations,
+    display_name,
+    seeds_of,
+    swept_fields,
+    where_problems,
+)
 from mcplan.sweep.case import Case
 from mcplan.sweep.columns import COLUMNS
 from mcplan.sweep.experiment_check import ScenarioChecker, output_problems
@@ -31,8 +40,8 @@ class Experiment:
 
     Parameters
     ----------
-    spec : the file, checked.
-    document : content of the file, with line numbers.
+    spec : checked content of the file.
+    document : content of the file as it was read, with line numbers.
     axes : varied fields, without scenarios and seeds.
     scenarios : by their name in tables.
     """
@@ -52,7 +61,7 @@ class Experiment:
     @property
     def swept(self) -> tuple[str, ...]:
         """Fields that differ between cases."""
-        return swept_by(self.axes)
+        return swept_fields(self.axes)
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -106,7 +115,7 @@ def load_experiment(
     ----------
     path : of the file; or its content as a dictionary, with paths relative to the working directory.
     max_cases : maximum number of cases; None: ``MAX_CASES``.
-    seeds : ``FROM`` or ``FROM:COUNT``, instead of the file's: to measure on newly drawn seeds.
+    seeds : ``FROM`` or ``FROM:COUNT``: replaces the seeds of the file, to measure on new ones.
     elsewhere : whether the cases run on other machines, so that the packages installed here do not matter.
 
     Raises
@@ -123,44 +132,44 @@ def load_experiment(
     if spec is None:
         raise InputError(*problems)
     if seeds is not None:
-        instead = _seeds(seeds, len(seeds_of(spec)))
-        spec = spec.model_copy(update={"seeds": instead})
-        document = document.with_overrides({"seeds": {"from": instead.first, "count": instead.count}}, InputError)
+        seed_range = _seeds(seeds, len(seeds_of(spec)))
+        spec = spec.model_copy(update={"seeds": seed_range})
+        document = document.with_overrides({"seeds": {"from": seed_range.first, "count": seed_range.count}}, InputError)
     axes = axes_of(spec)
     problems += axis_problems(document, spec, axes)
-    unchosen = list(where_problems(document, spec, axes))
-    problems += unchosen
+    where_errors = list(where_problems(document, spec, axes))
+    problems += where_errors
     scenarios: dict[str, Scenario] = {}
     for index, name in enumerate(spec.scenarios):
         checker = ScenarioChecker(document, spec, axes, index, elsewhere)
-        if not unchosen:  # else the values of a scenario are unknown
+        if not where_errors:  # otherwise the cases of a scenario are unknown
             checker.try_values()
         problems += checker.problems
         if checker.scenario is not None:
-            scenarios[shown_name(name)] = checker.scenario
+            scenarios[display_name(name)] = checker.scenario
     experiment = Experiment(spec, document, axes, scenarios)
     problems += output_problems(document, spec, experiment.known)
-    if not unchosen:
-        problems += _number(experiment, max_cases)
+    if not where_errors:
+        problems += _case_count_problems(experiment, max_cases)
     if problems:
         raise InputError(*sort_by_line(problems))
     return experiment
 
 
-def _seeds(text: str, many: int) -> SeedRange:
-    """Parse ``FROM`` or ``FROM:COUNT``; the default of COUNT is ``many``, the number of seeds in the file."""
+def _seeds(text: str, default_count: int) -> SeedRange:
+    """Parse ``FROM`` or ``FROM:COUNT``; the default of COUNT is ``default_count``, the number of seeds in the file."""
     first, colon, count = text.partition(":")
     if not first.isdecimal() or (colon and not (count.isdecimal() and int(count) > 0)):
         raise InputError(f"--seeds {text}: expected FROM or FROM:COUNT, whole numbers, for example 4711:10")
-    return SeedRange.model_validate({"from": int(first), "count": int(count) if colon else many})
+    return SeedRange.model_validate({"from": int(first), "count": int(count) if colon else default_count})
 
 
-def _number(experiment: Experiment, max_cases: int | None) -> list[Problem]:
-    count, most = len(experiment), MAX_CASES if max_cases is None else max_cases
-    if count <= most:
+def _case_count_problems(experiment: Experiment, max_cases: int | None) -> list[Problem]:
+    count, limit = len(experiment), MAX_CASES if max_cases is None else max_cases
+    if count <= limit:
         return []
     factors = [f"{len(experiment.scenarios)} scenarios"]
     factors += [f"{len(axis.points)} x {', '.join(axis.names)}" for axis in experiment.axes]
     factors.append(f"{len(seeds_of(experiment.spec))} seeds")
-    message = f"{count:,} cases ({' * '.join(factors)}), more than {most:,}; if that is meant: --max-cases {count}"
+    message = f"{count:,} cases ({' * '.join(factors)}), more than {limit:,}; if that is meant: --max-cases {count}"
     return [experiment.document.problem((), message)]

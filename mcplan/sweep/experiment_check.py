@@ -10,7 +10,7 @@ from mcplan.errors import InputError, Problem, ScenarioError
 from mcplan.scenario.assemble import SUFFIXES
 from mcplan.scenario.load import find_scenario
 from mcplan.scenario.scenario import Scenario
-from mcplan.sweep.axes import Axis, Key, axes_of, combinations, seeds_of, shown_name
+from mcplan.sweep.axes import Axis, Key, axes_of, combinations, display_name, seeds_of
 from mcplan.sweep.columns import COLUMNS, Kind, kind_of
 from mcplan.sweep.condition import Condition, expectations, parse_threshold
 from mcplan.sweep.schema import ExperimentSpec
@@ -22,14 +22,14 @@ class ScenarioChecker:
 
     Parameters
     ----------
-    document : of the experiment.
-    index : of the scenario in the experiment's list.
+    document : content of the experiment file.
+    index : index of the scenario in the experiment's list.
     elsewhere : whether cases run on other machines, which may have packages that are not installed here.
 
     Attributes
     ----------
-    scenario : without overrides; None if it is invalid.
-    problems : each at the line of the experiment that causes it.
+    scenario : the scenario without overrides; None if it is invalid.
+    problems : problems found so far, each at the line of the experiment that causes it.
     """
 
     def __init__(
@@ -38,19 +38,19 @@ class ScenarioChecker:
         self.scenario: Scenario | None = None
         self.problems: list[Problem] = []
         self._document, self._spec, self._axes, self._elsewhere = document, spec, axes, elsewhere
-        self._place: Key = ("scenarios", index)
+        self._key: Key = ("scenarios", index)
         self._name = spec.scenarios[index]
         try:
             file = find_scenario(self._path())
             source = read_document(file, ScenarioError)
             self.scenario = Scenario.of(source)
         except InputError as error:
-            self.problems += [document.problem(self._place, str(problem)) for problem in error.problems]
+            self.problems += [document.problem(self._key, str(problem)) for problem in error.problems]
 
     def try_values(self) -> None:
         """Add a problem for each value that is invalid in the scenario; nothing if the scenario itself is invalid."""
         if self.scenario is not None:
-            self.problems += dict.fromkeys(self._try_all())
+            self.problems += dict.fromkeys(self._value_problems())
 
     def _path(self) -> str:
         """Return the scenario's name, or its path; paths in an experiment are relative to its file."""
@@ -58,25 +58,26 @@ class ScenarioChecker:
         is_path = path.suffix.lower() in SUFFIXES or len(path.parts) > 1
         return str(Path(self._document.path).parent / path) if is_path else self._name
 
-    def _try_all(self) -> Iterator[Problem]:
-        places: dict[str, Key] = {name: ("set", name) for name in self._spec.set}
-        known: set[str] | None = None
+    def _value_problems(self) -> Iterator[Problem]:
+        fixed_keys: dict[str, Key] = {name: ("set", name) for name in self._spec.set}
+        reported: set[str] | None = None
         for indices, overrides in self._test_cases():
-            where = {n: axis.key(k, n) for axis, k in zip(self._axes, indices, strict=True) for n in axis.points[k]}
-            found = [problem for problem in self._try(overrides, places | where) if problem.key not in (known or ())]
+            axis_keys = {n: axis.key(k, n) for axis, k in zip(self._axes, indices, strict=True) for n in axis.points[k]}
+            problems = self._override_problems(overrides, fixed_keys | axis_keys)
+            found = [problem for problem in problems if problem.key not in (reported or ())]
             yield from found
-            known = {problem.key for problem in found} if known is None else known
+            reported = {problem.key for problem in found} if reported is None else reported
 
     def _test_cases(self) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
         """Yield the first case, then for each other value of each axis the first case with it."""
-        name = shown_name(self._name)
+        name = display_name(self._name)
         first, overrides = next(combinations(self._spec, self._axes, name))
         yield first, overrides
         for k, axis in enumerate(self._axes):
             for index in (i for i in range(len(axis.points)) if i != first[k]):
                 yield from itertools.islice(combinations(self._spec, self._axes, name, (k, index)), 1)
 
-    def _try(self, overrides: dict[str, Any], places: dict[str, Key]) -> Iterator[Problem]:
+    def _override_problems(self, overrides: dict[str, Any], keys: dict[str, Key]) -> Iterator[Problem]:
         """Yield the problems of the scenario with these overrides, each at the line of its override."""
         assert self.scenario is not None
         seed = seeds_of(self._spec)[0] if self._spec.variants else None
@@ -85,18 +86,18 @@ class ScenarioChecker:
             robot = None if "robot" in overrides else self.scenario.robot
             scenario = Scenario.of(document or self.scenario.source, seed, robot)
             if self._spec.steps == "simulate":
-                _refuse_simulation(scenario, self._elsewhere)
+                _check_simulation(scenario, self._elsewhere)
         except InputError as error:
             for problem in error.problems:
-                matching = [name for name in places if _within(problem.key, name)]
-                place = places[max(matching, key=len)] if matching else self._place
+                matching = [name for name in keys if _within(problem.key, name)]
+                key = keys[max(matching, key=len)] if matching else self._key
                 text = ": ".join(part for part in (problem.key, problem.message) if part)
-                yield self._document.problem(place, f"{self._name}: {text}")
+                yield self._document.problem(key, f"{self._name}: {text}")
 
 
-def _refuse_simulation(scenario: Scenario, elsewhere: bool) -> None:
+def _check_simulation(scenario: Scenario, elsewhere: bool) -> None:
     """Raise InputError if no simulation of this scenario can start, as `mcplan run` does."""
-    from mcplan.sim.disturbance import validate_disturbances  # imports take a second, not needed for plans alone
+    from mcplan.sim.disturbance import validate_disturbances  # these imports take a second; plans do not need them
     from mcplan.sim.simulate import find_back_end
 
     physics = scenario.simulation.physics
@@ -109,8 +110,8 @@ def _refuse_simulation(scenario: Scenario, elsewhere: bool) -> None:
         validate_disturbances(scenario, physics)
     except InputError as error:
         package = "control.solver"  # a known solver whose package may be missing here
-        if wrong := [problem for problem in error.problems if not (elsewhere and problem.key == package)]:
-            raise InputError(*wrong) from None
+        if errors := [problem for problem in error.problems if not (elsewhere and problem.key == package)]:
+            raise InputError(*errors) from None
 
 
 def _within(key: str, name: str) -> bool:
@@ -137,7 +138,7 @@ def output_problems(document: Document, spec: ExperimentSpec, known: Iterable[st
                 yield document.problem(key, str(error))
 
     def number(key: Key, name: str) -> Iterator[Problem]:
-        if name in names and _kind(spec, name) == "text":
+        if name in names and _column_kind(spec, name) == "text":
             yield document.problem(key, f"`{name}` is a text; expected a number or a flag, as `success`")
 
     yield from columns((("collect", k), name) for k, name in enumerate(spec.collect))
@@ -146,8 +147,8 @@ def output_problems(document: Document, spec: ExperimentSpec, known: Iterable[st
         yield document.problem(("collect",), text)
     for k, figure in enumerate(spec.figures):
         yield from columns((("figures", k, key), getattr(figure, key)) for key in ("x", "y", "by", "value"))
-        shown = "y" if figure.value is None else "value"
-        yield from number(("figures", k, shown), getattr(figure, shown))
+        drawn = "y" if figure.value is None else "value"
+        yield from number(("figures", k, drawn), getattr(figure, drawn))
         yield from condition(("figures", k, "where"), figure.where)
     for k, table in enumerate(spec.tables):
         for part in ("rows", "values", "each"):
@@ -157,17 +158,17 @@ def output_problems(document: Document, spec: ExperimentSpec, known: Iterable[st
         yield from condition(("tables", k, "where"), table.where)
     for key, expect in expectations(spec):
         yield from condition((*key, "where"), expect.where)
-        place = key if isinstance(spec.expect, dict) else (*key, "columns")
+        columns_key = key if isinstance(spec.expect, dict) else (*key, "columns")
         for name, text in expect.columns.items():
-            yield from columns([((*place, name), name)])
-            yield from number((*place, name), name)
+            yield from columns([((*columns_key, name), name)])
+            yield from number((*columns_key, name), name)
             try:
                 parse_threshold(text)
             except InputError as error:
-                yield document.problem((*place, name), str(error))
+                yield document.problem((*columns_key, name), str(error))
 
 
-def _kind(spec: ExperimentSpec, name: str) -> Kind:
+def _column_kind(spec: ExperimentSpec, name: str) -> Kind:
     """Return the kind of a result, or of an input of a case."""
     if name == "seed":
         return "count"
@@ -181,7 +182,7 @@ def _against_problems(document: Document, spec: ExperimentSpec, index: int) -> I
         return
     values = [point[table.by] for axis in axes_of(spec) for point in axis.points if table.by in point]
     if table.by == "scenario":
-        values = [shown_name(name) for name in spec.scenarios]
+        values = [display_name(name) for name in spec.scenarios]
     if table.against not in values:
         hint = did_you_mean_or_all(str(table.against), map(str, values))
         yield document.problem(("tables", index, "against"), f"{table.against}: no value of `{table.by}`{hint}")

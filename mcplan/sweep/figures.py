@@ -9,21 +9,21 @@ import numpy as np
 from mcplan.sweep.columns import COLUMNS, kind_of
 from mcplan.sweep.results import Results, Row, groups, shown_value
 from mcplan.sweep.schema import FigureSpec
-from mcplan.sweep.tables import Interval, chosen, interval_of
+from mcplan.sweep.tables import Interval, interval_of, select_rows
 from mcplan.view.charts import Curve, Figure, curve_chart, heat_chart
 
 
 def figures_of(results: Results) -> dict[str, Figure]:
     """Return the figures that have data, by file name."""
-    found = {}
+    figures = {}
     for number, spec in enumerate(results.experiment.spec.figures, 1):
-        rows = chosen(results, spec.where)
+        rows = select_rows(results, spec.where)
         figure = _curves(spec, rows) if spec.value is None else _heat(spec, rows)
         if figure is not None:
-            shown = (spec.value or spec.y, spec.x, spec.by or (spec.y if spec.value else ""))
-            name = "-".join(re.sub(r"\W+", "_", part).strip("_") for part in shown if part)
-            found[f"{number}-{name}"] = figure
-    return found
+            names = (spec.value or spec.y, spec.x, spec.by or (spec.y if spec.value else ""))
+            name = "-".join(re.sub(r"\W+", "_", part).strip("_") for part in names if part)
+            figures[f"{number}-{name}"] = figure
+    return figures
 
 
 def _curves(spec: FigureSpec, rows: Sequence[Row]) -> Figure | None:
@@ -38,9 +38,9 @@ def _curves(spec: FigureSpec, rows: Sequence[Row]) -> Figure | None:
     for key, members in groups(known, [spec.by] if spec.by else []).items():
         label = shown_value(key[0]) if key else ""
         points = groups(members, [spec.x])
-        ends = [interval_of(kind, [row[spec.y] for row in at]) for at in points.values()]
+        intervals = [interval_of(kind, [row[spec.y] for row in cases]) for cases in points.values()]
         x = [value if numbers else shown_value(value) for (value,) in points]
-        curves.append(_curve(label, x, ends))
+        curves.append(_curve(label, x, intervals))
     return curve_chart(curves, _label(spec.x), _label(spec.y), spec.title or _title(spec), rate=kind == "flag")
 
 

@@ -1,7 +1,7 @@
 """Execution of one case on a worker: plan, simulate, verify, and the row of results.
 
-Cases that differ only in `simulation` share one plan; it is computed once and kept while the sweep runs. The rows of
-all of them have the time that this planning took.
+Cases that differ only in `simulation` share one plan; it is computed once and stored while the sweep runs. Each
+of their rows has the time of this planning.
 """
 
 import json
@@ -43,10 +43,10 @@ class Job:
     Parameters
     ----------
     data : the scenario, resolved.
-    path : of the scenario's file; paths of robots and meshes are relative to it.
+    path : path of the scenario's file; paths of robots and meshes are relative to it.
     robot : identity that the robot must have (`mcplan.robot.robot_file.robot_identity`).
     seed, steps, keep : as in the experiment.
-    kept : directory of the case's output files; paths in a plan file are relative to it.
+    output_directory : directory of the case's output files; paths in a plan file are relative to it.
     plans : directory of shared plans; empty: plans are not shared.
     meshes : expected sha256 (hex) of each mesh of the environment (`mcplan.sweep.case`).
     """
@@ -57,7 +57,7 @@ class Job:
     seed: int
     steps: str
     keep: tuple[str, ...]
-    kept: str
+    output_directory: str
     plans: str = ""
     meshes: tuple[str, ...] = ()
 
@@ -93,16 +93,16 @@ class SharedPlan:
 
     Parameters
     ----------
-    task : the case; without a directory for plans on this machine nothing is read or written.
-    seed : of the planner.
+    job : the case; without a directory for plans on this machine nothing is read or written.
+    seed : seed of the planner.
     """
 
-    def __init__(self, task: Job, seed: int):
-        inputs = {key: value for key, value in task.data.items() if key != SIMULATION}
-        self._task, self._file = task, None
-        if task.plans and Path(task.plans).parent.is_dir():
-            name = digest([inputs, task.meshes, task.path, task.robot, seed, code_version()])
-            self._file = Path(task.plans) / f"{name}.json"
+    def __init__(self, job: Job, seed: int):
+        inputs = {key: value for key, value in job.data.items() if key != SIMULATION}
+        self._job, self._file = job, None
+        if job.plans and Path(job.plans).parent.is_dir():
+            name = digest([inputs, job.meshes, job.path, job.robot, seed, code_version()])
+            self._file = Path(job.plans) / f"{name}.json"
 
     def read(self, robot: Robot) -> tuple[dict[str, Any], Plan | None] | None:
         """Return the planning columns and the plan, if one was found; None if no case has planned yet."""
@@ -111,14 +111,14 @@ class SharedPlan:
         stored = json.loads(self._file.read_text(encoding="utf-8"))
         if stored["plan"] is None:
             return stored["row"], None
-        simulation = {key: value for key, value in self._task.data.items() if key == SIMULATION}
+        simulation = {key: value for key, value in self._job.data.items() if key == SIMULATION}
         data = {key: value for key, value in stored["plan"].items() if key != SIMULATION} | simulation
-        return stored["row"], plan_of(Scenario.of(Document(self._task.path, data, Mark(None)), robot=robot))
+        return stored["row"], plan_of(Scenario.of(Document(self._job.path, data, Mark(None)), robot=robot))
 
     def write(self, row: dict[str, Any], plan: Plan | None) -> None:
         """Write the planning columns, and the plan if one was found."""
         if self._file is not None:
-            data = None if plan is None else plan_document(plan, Path(self._task.path).parent)
+            data = None if plan is None else plan_document(plan, Path(self._job.path).parent)
             write_text(self._file, json.dumps({"row": row, "plan": data}))
 
 
@@ -131,7 +131,7 @@ PLAN_MARGINS = {
     "plan_clearance": ("clearance", min),
     "plan_position": ("position", min),
 }
-"""By column: margin of a stance, and the function that selects the worst."""
+"""For each column: name of the margin in a stance, and the function that selects the worst value."""
 
 RUN_VALUES = {
     "goal_reached": "goal_reached",
@@ -145,32 +145,32 @@ RUN_VALUES = {
     "solver_failures": "solver_failures",
     "eom_residual": "eom_residual",
 }
-"""By column: key in the certificate of a run."""
+"""For each column: key in the certificate of a run."""
 
 
 MAX_LISTED_CHECKS = 2
 """Maximum number of failed checks in a cause; further ones are usually consequences."""
 
 
-def run_case(task: Job) -> CaseOutcome:
+def run_case(job: Job) -> CaseOutcome:
     """Run a case, without robot warnings: loading the experiment has already printed them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotWarning)
-        return _outcome(task)
+        return _outcome(job)
 
 
-def _outcome(task: Job) -> CaseOutcome:
-    clock = time.perf_counter()
+def _outcome(job: Job) -> CaseOutcome:
+    start_time = time.perf_counter()
     row: dict[str, Any] = {"success": False, "planned": False}
     files: dict[str, bytes] = {}
     status = DONE
     try:
-        scenario = _scenario(task)
-        _simulate_case(scenario, task, row, files)
+        scenario = _load_scenario(job)
+        _simulate_case(scenario, job, row, files)
     except InputError as error:
         row |= {"stage": "case", "cause": "wrong input", "failure": str(error)}
         status = FAILED
-    return CaseOutcome(status, row, time.perf_counter() - clock, files)
+    return CaseOutcome(status, row, time.perf_counter() - start_time, files)
 
 
 def warm_up(physics: tuple[str, ...]) -> None:
@@ -185,66 +185,67 @@ def warm_up(physics: tuple[str, ...]) -> None:
         verify(simulation.finish())
 
 
-def _planner_seed(task: Job) -> int:
+def _planner_seed(job: Job) -> int:
     """Return the seed of the planner; 0 for variants, which already differ, as in a first attempt by a user."""
-    return 0 if task.data.get("variant") else task.seed
+    return 0 if job.data.get("variant") else job.seed
 
 
-def _simulate_case(scenario: Scenario, task: Job, row: dict[str, Any], files: dict[str, bytes]) -> None:
+def _simulate_case(scenario: Scenario, job: Job, row: dict[str, Any], files: dict[str, bytes]) -> None:
     """Plan, simulate and verify; fill in the row and the files, up to the first stage that fails."""
-    plan = _planned(scenario, task, row)
-    if plan is not None and "plan" in task.keep:
-        files["plan.yaml"] = dump_document(plan_document(plan, task.kept)).encode()
-    if plan is None or task.steps == "plan":
+    plan = _plan_case(scenario, job, row)
+    if plan is not None and "plan" in job.keep:
+        files["plan.yaml"] = dump_document(plan_document(plan, job.output_directory)).encode()
+    if plan is None or job.steps == "plan":
         return
     stopped: JobFailed | None = None
     try:
-        run = _timed(row, "run_time", lambda: simulate(plan, seed=task.seed))
+        run = _record_time(row, "run_time", lambda: simulate(plan, seed=job.seed))
     except SimulationFailed as failure:
         stopped, run = failure, failure.run
     except JobFailed as failure:
         stopped, run = failure, None
     row["finished"] = stopped is None
     if run is not None:
-        before = row["verify_time"]
-        report = _timed(row, "verify_time", lambda: verify(run))
-        row["verify_time"] += before
+        plan_verify_time = row["verify_time"]
+        report = _record_time(row, "verify_time", lambda: verify(run))
+        row["verify_time"] += plan_verify_time
         row |= _run_values(run, report)
         _judge(row, report, "certificate")
-        files |= _run_files(run, report, task.keep)
+        files |= _run_files(run, report, job.keep)
     if stopped is not None:
         row |= {"success": False, "stage": "simulation", "cause": _cause(stopped, run), "failure": str(stopped)}
 
 
-def _planned(scenario: Scenario, task: Job, row: dict[str, Any]) -> Plan | None:
+def _plan_case(scenario: Scenario, job: Job, row: dict[str, Any]) -> Plan | None:
     """Return the plan of a case, computed now or by a case that shares it; fill in the planning columns."""
-    seed = _planner_seed(task)
-    shared = SharedPlan(task, seed)
+    seed = _planner_seed(job)
+    shared = SharedPlan(job, seed)
     if (stored := shared.read(scenario.robot)) is not None:
         row |= stored[0]
         return stored[1]
     plan: Plan | None = None
     try:
-        plan = _timed(row, "plan_time", lambda: make_plan(scenario, seed=seed))
+        plan = _record_time(row, "plan_time", lambda: make_plan(scenario, seed=seed))
     except JobFailed as failure:
-        row |= {"stage": "plan", "cause": "no plan", "failure": str(failure), **_search(getattr(failure, "tree", None))}
+        row |= {"stage": "plan", "cause": "no plan", "failure": str(failure)}
+        row |= _search_values(getattr(failure, "tree", None))
     else:
-        certificate = _timed(row, "verify_time", lambda: verify(plan))
-        row |= {"planned": True, "certified": certificate.success, **_plan_values(plan), **_search(plan.tree)}
-        if task.steps == "plan":
+        certificate = _record_time(row, "verify_time", lambda: verify(plan))
+        row |= {"planned": True, "certified": certificate.success, **_plan_values(plan), **_search_values(plan.tree)}
+        if job.steps == "plan":
             _judge(row, certificate, "plan certificate")
     shared.write(row, plan)
     return plan
 
 
-def _scenario(task: Job) -> Scenario:
-    document = Document(task.path, task.data, Mark(None))
-    scenario = Scenario.of(document, robot=_robots.get(task.robot))
-    if robot_identity(scenario.robot) != task.robot:
+def _load_scenario(job: Job) -> Scenario:
+    document = Document(job.path, job.data, Mark(None))
+    scenario = Scenario.of(document, robot=_robots.get(job.robot))
+    if robot_identity(scenario.robot) != job.robot:
         raise InputError(f"{scenario.robot.name}: the robot's files here are not those of the machine that sweeps")
-    if mesh_digests(document) != task.meshes:
-        raise InputError(f"{task.path}: its mesh files here are not those of the machine that sweeps")
-    _robots.setdefault(task.robot, scenario.robot)
+    if mesh_digests(document) != job.meshes:
+        raise InputError(f"{job.path}: its mesh files here are not those of the machine that sweeps")
+    _robots.setdefault(job.robot, scenario.robot)
     return scenario
 
 
@@ -252,15 +253,17 @@ _robots: dict[str, Robot] = {}
 """Cache of robots by identity: loading one can take as long as planning."""
 
 
-def _timed(row: dict[str, Any], name: str, call: Callable[[], Any]) -> Any:
-    clock = time.perf_counter()
+def _record_time(row: dict[str, Any], name: str, call: Callable[[], Any]) -> Any:
+    """Call a function, and record its clock time (s) in the column ``name``."""
+    start_time = time.perf_counter()
     try:
         return call()
     finally:
-        row[name] = time.perf_counter() - clock
+        row[name] = time.perf_counter() - start_time
 
 
 def _judge(row: dict[str, Any], report: Report, stage: str) -> None:
+    """Fill in success, stage, cause and failure from a certificate."""
     row |= {
         "success": report.success,
         "stage": "" if report.success else stage,
@@ -281,7 +284,7 @@ def _cause(stopped: JobFailed, run: Run | None) -> str:
     return cause if run is None or not len(run) else f"{cause} in {run.phases[run.phase[-1]]}"
 
 
-def _search(tree: Any) -> dict[str, Any]:
+def _search_values(tree: Any) -> dict[str, Any]:
     return {} if tree is None else {"nodes": len(tree.nodes), "posture_calls": tree.calls}
 
 
@@ -291,8 +294,8 @@ def _plan_values(plan: Plan) -> dict[str, Any]:
         "plan_duration": sum(transition.duration for transition in plan.transitions),
     }
     for column, (name, worst) in PLAN_MARGINS.items():
-        found = [margin for stance in plan.stances if (margin := stance.margins.get(name)) is not None]
-        values[column] = worst(found) if found else None
+        margins = [margin for stance in plan.stances if (margin := stance.margins.get(name)) is not None]
+        values[column] = worst(margins) if margins else None
     return values
 
 
@@ -302,8 +305,8 @@ def _run_values(run: Run, report: Report) -> dict[str, Any]:
     values = {column: results[key] for column, key in RUN_VALUES.items()}
     control = run.timing.get("control")
     if control is not None and len(control):
-        median, high = np.percentile(1e3 * control, [50, 99])
-        values |= {"control_time": float(median), "control_time_99": float(high)}
+        median, percentile_99 = np.percentile(1e3 * control, [50, 99])
+        values |= {"control_time": float(median), "control_time_99": float(percentile_99)}
     return values | {"upright": None if fell is None else not fell, "duration": float(run.t[-1] - run.t[0] + run.dt)}
 
 

@@ -52,23 +52,23 @@ class Channel:
 
 
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
-"""A case has one core: cases run in parallel, not their linear algebra."""
+"""Environment of a child process: linear algebra on one thread, since cases run in parallel, one per core."""
 
-LOOK = 0.2
-"""s between two checks of memory."""
+CHECK_PERIOD_S = 0.2
+"""Time between two checks of the limits (s)."""
 
 
 class CaseError(Exception):
-    """A case ended without a result; the text says why."""
+    """A case ended without a result; the message gives the reason."""
 
 
-class ProcessDied(CaseError):  # noqa: N818 - reads as the sentence that it is
+class ProcessDied(CaseError):  # noqa: N818 - its name is a sentence
     """The process ended during the case."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """Limits of a call: clock time (s), resident memory (bytes)."""
+    """Limits of a call: clock time (s) and resident memory (bytes)."""
 
     time: float = float("inf")
     memory: float = float("inf")
@@ -92,7 +92,7 @@ class CaseProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs."""
+        """Whether the process is running."""
         return self._process.poll() is None and not self._ended.is_set()
 
     def call(self, name: str, argument: Any, limit: Limit) -> Any:
@@ -105,18 +105,18 @@ class CaseProcess:
         CaseError
             A limit was exceeded (the process is then killed), or the function raised an exception.
         """
-        began = time.monotonic()
+        start_time = time.monotonic()
         try:
             self._channel.send((name, argument))
         except OSError:
-            raise ProcessDied(self._how_it_ended()) from None
+            raise ProcessDied(self._end_reason()) from None
         while True:
-            left = limit.time - (time.monotonic() - began)
+            remaining = limit.time - (time.monotonic() - start_time)
             try:
-                kind, value = self._channel.receive(min(LOOK, max(left, 0.001)))
+                kind, value = self._channel.receive(min(CHECK_PERIOD_S, max(remaining, 0.001)))
                 break
             except queue.Empty:
-                self._look(left, limit)
+                self._check_limits(remaining, limit)
         if kind == "error":
             raise CaseError(value)
         return value
@@ -129,10 +129,10 @@ class CaseProcess:
             if stream is not None:
                 stream.close()
 
-    def _look(self, left: float, limit: Limit) -> None:
+    def _check_limits(self, remaining: float, limit: Limit) -> None:
         if self._ended.is_set():
-            raise ProcessDied(self._how_it_ended())
-        if left <= 0:
+            raise ProcessDied(self._end_reason())
+        if remaining <= 0:
             self.close()
             raise CaseError(f"over its time limit of {limit.time:g} s")
         try:
@@ -143,7 +143,7 @@ class CaseProcess:
             self.close()
             raise CaseError(f"over its memory limit: {memory / 1e9:.2f} of {limit.memory / 1e9:g} GB")
 
-    def _how_it_ended(self) -> str:
+    def _end_reason(self) -> str:
         code = self._process.wait()
         if code >= 0:
             return f"its process ended with status {code}"

@@ -24,7 +24,8 @@ from mcplan.sweep.store import write_file
 from mcplan.sweep.tables import Table, legend, tables_of
 from mcplan.version import __version__
 
-MOST_ROWS = 60
+MAX_PRINTED_ROWS = 60
+"""Maximum number of rows of a table, and of regressions, in the terminal."""
 
 
 def print_results(results: Results, verdicts: Sequence[Verdict], comparison: Comparison | None = None) -> None:
@@ -36,7 +37,7 @@ def print_results(results: Results, verdicts: Sequence[Verdict], comparison: Com
         console.print(Text(f"{count:5d} x {cause}"))
     if comparison is not None:
         _print(console, comparison.table)
-        for line in (comparison.text(), *comparison.regressions[:MOST_ROWS]):
+        for line in (comparison.text(), *comparison.regressions[:MAX_PRINTED_ROWS]):
             console.print(Text(line))
     for verdict in verdicts:
         console.print(Text(f"{'pass' if verdict.passed else 'FAIL'}  {verdict.text}"))
@@ -44,29 +45,29 @@ def print_results(results: Results, verdicts: Sequence[Verdict], comparison: Com
     console.print(Text(f"{len(results)} of {total} cases in the table, {results.failed} failed"))
 
 
-def causes(results: Results, most: int = 12) -> list[tuple[str, int]]:
+def causes(results: Results, max_causes: int = 12) -> list[tuple[str, int]]:
     """Return the causes of failure (stage, first line of the message) with their counts, the most frequent first."""
     found = Counter(
         f"{row.get('scenario')}: {row.get('stage') or '?'}: {(row.get('failure') or '').splitlines()[0][:160]}"
         for row in results.rows
         if not row.get("success") and row.get("failure")
     )
-    return found.most_common(most)
+    return found.most_common(max_causes)
 
 
 def _print(console: Console, table: Table) -> None:
     view = RichTable(title=table.title or None, box=SIMPLE_HEAD, title_justify="left")
     for name in table.header:
         view.add_column(Text(name), overflow="fold")
-    for row in table.rows[:MOST_ROWS]:
+    for row in table.rows[:MAX_PRINTED_ROWS]:
         view.add_row(*map(Text, row))
     console.print(view)
-    if len(table.rows) > MOST_ROWS:
-        console.print(f"... and {len(table.rows) - MOST_ROWS} rows more: see the files")
+    if len(table.rows) > MAX_PRINTED_ROWS:
+        console.print(f"... and {len(table.rows) - MAX_PRINTED_ROWS} rows more: see the files")
 
 
-MOST_CASES = 2000
-"""Rows that the page shows; the CSV has all of them."""
+MAX_PAGE_CASES = 2000
+"""Maximum number of cases that the page lists; the CSV has all of them."""
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1100px; padding: 0 1em; color: #222; }
@@ -84,7 +85,7 @@ pre { background: #f4f4f2; padding: .8em; overflow-x: auto; font-size: 13px; }
 def write_report(
     results: Results, verdicts: Sequence[Verdict], comparison: Comparison | None, directory: Path
 ) -> list[Path]:
-    """Write the files into a directory; return their paths."""
+    """Write the files of the report into a directory; return their paths."""
     texts = {"results.csv": results.csv(), "tables.md": _markdown(results)}
     pictures = {name: _png(figure) for name, figure in figures_of(results).items()}
     texts["report.html"] = _page(results, verdicts, comparison, pictures)
@@ -101,8 +102,8 @@ def write_report(
 
 def origin(results: Results) -> str:
     """Return the provenance of a table: version, commit or code hash, and seeds."""
-    at = f"commit {commit()}" if commit() else f"code {code_version()}"
-    return f"mcplan {__version__}, {at}, {seeds_text(results.experiment.spec)}"
+    code = f"commit {commit()}" if commit() else f"code {code_version()}"
+    return f"mcplan {__version__}, {code}, {seeds_text(results.experiment.spec)}"
 
 
 def _markdown(results: Results) -> str:
@@ -132,9 +133,9 @@ def _page(
     if comparison is not None:
         parts.append(f"<h2>Before and after</h2><p>{html.escape(comparison.text())}</p>{comparison.table.html()}")
         parts += [f'<p class="fail">{html.escape(text)}</p>' for text in comparison.regressions]
-    stopped = causes(results)
-    if stopped:
-        rows = tuple((str(count), cause) for cause, count in stopped)
+    failure_causes = causes(results)
+    if failure_causes:
+        rows = tuple((str(count), cause) for cause, count in failure_causes)
         parts.append(f"<h2>Causes of failure</h2>{Table('', ('cases', 'cause'), rows).html()}")
     parts.append(f'<h2>Cases</h2><div class="cases">{_cases(results).html()}</div>')
     parts.append(f"<h2>Experiment</h2><pre>{html.escape(experiment.document.text())}</pre></body></html>\n")
@@ -143,8 +144,8 @@ def _page(
 
 def _cases(results: Results) -> Table:
     columns = [*results.shown, *(() if "failure" in results.shown else ("failure",)), "case"]
-    title = "" if len(results) <= MOST_CASES else f"the first {MOST_CASES}; all are in results.csv"
-    rows = tuple(tuple(shown_value(row.get(name)) for name in columns) for row in results.rows[:MOST_CASES])
+    title = "" if len(results) <= MAX_PAGE_CASES else f"the first {MAX_PAGE_CASES}; all are in results.csv"
+    rows = tuple(tuple(shown_value(row.get(name)) for name in columns) for row in results.rows[:MAX_PAGE_CASES])
     return Table(title, tuple(columns), rows)
 
 

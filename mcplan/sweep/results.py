@@ -16,10 +16,10 @@ from mcplan.util.files import atomic_write
 from mcplan.util.html_table import html_of, html_table
 
 Row = dict[str, Any]
+"""Inputs and results of a case, by column."""
 
-
-MOST = 60
-"""Rows that a notebook shows."""
+MAX_NOTEBOOK_ROWS = 60
+"""Maximum number of rows that a notebook shows."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,13 +73,13 @@ class Results:
         return pandas.DataFrame([{name: row.get(name) for name in self.columns} for row in self.rows])
 
     def __repr__(self) -> str:
-        good = sum(bool(row.get("success")) for row in self.rows)
-        return f"Results({self.experiment.name!r}, {len(self)} of {len(self.experiment)} cases, {good} succeeded)"
+        successes = sum(bool(row.get("success")) for row in self.rows)
+        return f"Results({self.experiment.name!r}, {len(self)} of {len(self.experiment)} cases, {successes} succeeded)"
 
     def _repr_html_(self) -> str:
-        """Return for notebooks the columns listed in the experiment, of the first cases."""
-        rows = [[shown_value(row.get(name)) for name in self.shown] for row in self.rows[:MOST]]
-        more = f"<p>and {len(self) - MOST} more</p>" if len(self) > MOST else ""
+        """Return a table for notebooks: the first cases, with the columns that the experiment lists."""
+        rows = [[shown_value(row.get(name)) for name in self.shown] for row in self.rows[:MAX_NOTEBOOK_ROWS]]
+        more = f"<p>and {len(self) - MAX_NOTEBOOK_ROWS} more</p>" if len(self) > MAX_NOTEBOOK_ROWS else ""
         return html_of(self, html_table(self.shown, rows), more)
 
     def write_parquet(self, path: Path) -> None:
@@ -124,16 +124,17 @@ def groups(rows: Iterable[Row], names: Sequence[str]) -> dict[tuple[Any, ...], l
     """Group rows by their values of some columns, in the order of first occurrence."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        found.setdefault(tuple(_place(row.get(name)) for name in names), []).append(row)
+        found.setdefault(tuple(_group_key(row.get(name)) for name in names), []).append(row)
     return found
 
 
-def _place(value: Any) -> Any:
+def _group_key(value: Any) -> Any:
     """Return a dictionary key for a value: in Python 1 equals True, and lists are not hashable."""
     return shown_value(value) if isinstance(value, (bool, list, dict)) else value
 
 
 def _cell(value: Any) -> str:
+    """Format a value for CSV."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value)

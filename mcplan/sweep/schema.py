@@ -34,39 +34,39 @@ class SeedRange(Spec):
     """The seeds ``from``, ``from + 1``, ...: ``count`` of them."""
 
     count: Annotated[int, Field(ge=1)]
-    """How many."""
+    """Number of seeds."""
     first: Seed = Field(0, alias="from")
-    """The first of them."""
+    """First seed."""
 
 
 class Limits(Spec):
     """Limits of one case."""
 
     time: Positive = 900.0
-    """s of clock time, for plan and run together."""
+    """Clock time for planning and simulation together, s."""
     memory_gb: Positive = 4.0
-    """Resident memory of its process, 10⁹ bytes."""
+    """Resident memory of the process that runs the case, 10⁹ bytes."""
 
 
 class FigureSpec(Spec):
     """One figure.
 
-    ``y`` over ``x``, a curve for each value of ``by``: for flags the rate with Wilson intervals, else the mean with a
-    confidence band. With ``value`` a heat map of it over ``x`` and ``y``.
+    ``y`` over ``x``, a curve for each value of ``by``: for flags the rate with Wilson intervals, otherwise the mean
+    with a confidence band. If ``value`` is given: a heat map of this result over ``x`` and ``y``.
     """
 
     x: str
     """Field or result along x."""
     y: str
-    """Result, or for a heat map the field, along y."""
+    """Result along y; for a heat map a field."""
     by: str | None = None
-    """A curve for each of its values."""
+    """Field or result with one curve for each of its values."""
     value: str | None = None
     """Result that a heat map shows."""
     where: str | None = None
     """Only cases for which this condition holds."""
     title: str = ""
-    """Above it."""
+    """Title above the figure."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> "FigureSpec":
@@ -76,22 +76,22 @@ class FigureSpec(Spec):
 
 
 class TableSpec(Spec):
-    """One table: a row for each combination of ``rows``, columns ``values`` and then ``each`` per value of ``by``."""
+    """One table: a row per combination of ``rows``; columns ``values``, then ``each`` for every value of ``by``."""
 
     rows: Annotated[tuple[str, ...], Field(min_length=1)]
-    """Fields: a row for each combination of their values."""
+    """Fields; the table has a row for each combination of their values."""
     values: tuple[str, ...] = ()
-    """Columns of results."""
+    """Result columns."""
     by: str | None = None
-    """Field: further columns for each of its values."""
+    """Field; the columns ``each`` are repeated for each of its values."""
     each: tuple[str, ...] = ()
-    """Which results these are."""
+    """Result columns that are repeated for each value of ``by``."""
     against: Any = None
-    """A value of ``by``: these columns hold the median ratio to the same case with that value (0.25: a quarter)."""
+    """A value of ``by``; the columns ``each`` then show the median ratio to the same case with that value."""
     where: str | None = None
     """Only cases for which this condition holds."""
     title: str = ""
-    """Above it."""
+    """Title above the table."""
 
     @model_validator(mode="after")
     def _each_by(self) -> "TableSpec":
@@ -110,18 +110,18 @@ class ExpectSpec(Spec):
     where: str | None = None
     """Only cases for which this condition holds."""
     columns: Annotated[dict[str, str], Field(min_length=1)]
-    """By result a bound: ``">= 0.9"``."""
+    """Threshold of each result, for example ``">= 0.9"``."""
 
 
 class ExperimentSpec(Spec):
-    """The whole file."""
+    """Content of the experiment file."""
 
     mcplan: Literal[1]
     """Version of the format."""
     name: Name
-    """Of the directory with its results."""
+    """Name of the experiment and of the directory with its results."""
     question: str = ""
-    """That it answers."""
+    """Question that the experiment answers."""
     scenarios: Annotated[tuple[str, ...], Field(min_length=1)]
     """Bundled names, or paths relative to this file."""
     steps: Literal["plan", "simulate"] = "simulate"
@@ -129,15 +129,15 @@ class ExperimentSpec(Spec):
     set: dict[str, Any] = Field(default_factory=dict)
     """Fields with one value for all cases."""
     grid: dict[str, Values] = Field(default_factory=dict)
-    """Fields with lists of values: every combination."""
+    """Fields with lists of values; every combination is run."""
     zip: dict[str, Values] = Field(default_factory=dict)
-    """Fields with lists of values that run in parallel."""
+    """Fields with lists of values of equal length: the first of each together, the second of each, and so on."""
     cases: tuple[Annotated[dict[str, Any], Field(min_length=1)], ...] | None = Field(None, min_length=1)
-    """Sets of fields, one after the other."""
+    """Sets of fields with their values; each set is run."""
     where: str | None = None
-    """Only combinations of scenarios and fields for which this condition holds; the others are no cases."""
+    """Only combinations of scenarios and fields for which this condition holds; others are not run."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)] | SeedRange = (0,)
-    """Of the simulation and the variant; without variants also of the planner."""
+    """Seeds of the simulation and of the variant; without ``variants`` also of the planner."""
     variants: bool = False
     """Whether the seed draws the scenario's variant."""
     limits: Limits = Limits()
@@ -147,11 +147,11 @@ class ExperimentSpec(Spec):
     collect: tuple[str, ...] = ()
     """Result columns of the tables; all results are stored in any case."""
     figures: tuple[FigureSpec, ...] = ()
-    """Drawn from the results."""
+    """Figures drawn from the results."""
     tables: tuple[TableSpec, ...] = ()
-    """Made from the results."""
+    """Tables made from the results."""
     expect: dict[str, str] | tuple[ExpectSpec, ...] = Field(default_factory=dict)
-    """Bounds by result; one that is not met ends the command with 1."""
+    """Thresholds by result; if one is not met, the command exits with status 1."""
 
     @model_validator(mode="after")
     def _parallel_lists(self) -> "ExperimentSpec":

@@ -1,7 +1,7 @@
 """Store of an experiment's results: one SQLite file, one row per case, each row written in one transaction.
 
-A process may be killed at any moment: SQLite's journal keeps rows whole, and files are complete before their row is
-written. Rows are never removed, so that results can be compared with those of older code.
+A process may be killed at any moment: SQLite's journal leaves no partial row, and output files are complete
+before their row is written. Rows are never removed, so that results can be compared with those of older code.
 """
 
 import json
@@ -18,7 +18,10 @@ from mcplan.util.files import atomic_write
 from mcplan.version import __version__
 
 FILE = "results.sqlite"
+"""Name of the store in the results directory."""
+
 FORMAT = 1
+"""Version of the tables of the store."""
 
 DONE, FAILED = "done", "failed"
 """``done``: the case has a verdict, good or bad. ``failed``: it has none (killed, limit exceeded, invalid input)."""
@@ -29,10 +32,10 @@ create table if not exists cases (
     id text primary key,            -- hash of configuration and code
     configuration text not null,    -- hash of the configuration alone
     code text not null,
-    fields text not null,           -- what the case was given, JSON
+    fields text not null,           -- inputs of the case, JSON
     status text not null check (status in ('done', 'failed')),
-    result text not null,           -- what came out, JSON
-    seconds real not null,          -- clock time, as its worker saw it
+    result text not null,           -- result columns, JSON
+    seconds real not null,          -- clock time, measured by the worker
     finished real not null          -- s since 1970
 ) without rowid;
 create index if not exists by_configuration on cases (configuration, finished);
@@ -48,7 +51,7 @@ class CaseOutcome:
     status : ``DONE`` or ``FAILED``.
     result : columns by name.
     seconds : clock time.
-    files : content of the output files by suffix (``plan.yaml``).
+    files : content of the output files by the end of their name (``plan.yaml``).
     """
 
     status: str
@@ -144,8 +147,8 @@ class Store:
         query = "select id, configuration, fields, status, result, finished from cases where code = ?"
         found = self._db.execute(query, last).fetchall()
         rows = [
-            {"case": i, "configuration": configuration, **json.loads(fields), **json.loads(result), "status": status}
-            for i, configuration, fields, status, result, _ in found
+            {"case": name, "configuration": configuration, **json.loads(fields), **json.loads(result), "status": status}
+            for name, configuration, fields, status, result, _ in found
         ]
         stored_commit = self._db.execute("select value from about where key = ?", (f"commit {last[0]}",)).fetchone()
         return Newest(tuple(rows), last[0], stored_commit[0] if stored_commit else "", max(row[-1] for row in found))
@@ -171,34 +174,38 @@ class Store:
         """Directory of the plans that cases share while a sweep runs."""
         return self.directory.resolve() / "plans"
 
-    def artefact(self, identity: str, suffix: str) -> Path:
+    def artefact(self, case_id: str, suffix: str) -> Path:
         """Return the path of an output file of a case."""
-        return self.folder(identity) / f"{identity}.{suffix}"
+        return self.folder(case_id) / f"{case_id}.{suffix}"
 
-    def folder(self, identity: str) -> Path:
+    def folder(self, case_id: str) -> Path:
         """Return the directory of the output files of a case."""
-        return self.directory / "artefacts" / identity[:2]
+        return self.directory / "artefacts" / case_id[:2]
 
-    def results(self, identities: Iterable[str]) -> dict[str, dict[str, Any]]:
+    def results(self, case_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Return the result columns and the ``status`` of those cases that the store has."""
-        wanted = set(identities)
+        wanted = set(case_ids)
         rows = self._db.execute("select id, status, result from cases")
-        return {i: {**json.loads(result), "status": status} for i, status, result in rows if i in wanted}
+        return {
+            case_id: {**json.loads(result), "status": status} for case_id, status, result in rows if case_id in wanted
+        }
 
-    def latest(self, but: str | None = None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    def latest(self, excluded_code: str | None = None) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield each configuration with its newest row (inputs and results).
 
         Parameters
         ----------
-        but : hash of a code version whose rows are left out.
+        excluded_code : hash of a code version whose rows are skipped; None: none is.
         """
         query = "select code, configuration, fields, status, result from cases order by finished"
-        newest = {configuration: values for code, configuration, *values in self._db.execute(query) if code != but}
+        newest = {
+            configuration: values for code, configuration, *values in self._db.execute(query) if code != excluded_code
+        }
         for configuration, (fields, status, result) in newest.items():
             yield configuration, {**json.loads(fields), **json.loads(result), "status": status}
 
     def mean_seconds(self) -> tuple[float, int]:
-        """Return the mean clock time of the cases in the store, and how many there are."""
+        """Return the mean clock time of the cases in the store (s), and their number."""
         mean, count = self._db.execute("select avg(seconds), count(*) from cases").fetchone()
         return mean or 0.0, count
 

@@ -133,8 +133,8 @@ def _run(
         ready = prepare(client, runner, physics)
         plans = str(store.plans) if spec.steps == "simulate" and can_share_plan(experiment.swept) else ""
         todo = plans_first(todo) if plans else todo
-        kept = store.folder
-        tasks = ((case, lambda case=case: task_of(case, spec.keep, plans, kept(case.id).resolve())) for case in todo)
+        folder = store.folder
+        tasks = ((case, lambda case=case: job_of(case, spec.keep, plans, folder(case.id).resolve())) for case in todo)
         for done, (case, outcome) in enumerate(fan_out(ready, tasks, limit), 1):
             store.put(case, outcome, code_version())
             failed += outcome.status == FAILED
@@ -143,16 +143,16 @@ def _run(
     shutil.rmtree(store.plans, ignore_errors=True)
 
 
-def task_of(case: Case, keep: tuple[str, ...], plans: str = "", kept: Path | None = None) -> Job:
-    """Return a case in the form that is sent to a worker.
+def job_of(case: Case, keep: tuple[str, ...], plans: str = "", output_directory: Path | None = None) -> Job:
+    """Return the job of a case, which is sent to a worker.
 
     Parameters
     ----------
     plans : directory of the plans that cases share.
-    kept : directory of the case's output files; None: that of its scenario.
+    output_directory : directory of the case's output files; None: that of its scenario.
     """
     document = case.document()
     path = str(Path(document.path).resolve())
-    folder = str(kept or Path(path).parent)
+    folder = str(output_directory or Path(path).parent)
     meshes = mesh_digests(document)
     return Job(document.data, path, case.robot, case.seed, case.steps, tuple(keep), folder, plans, meshes)

@@ -15,8 +15,10 @@ from mcplan.sweep.results import Results, Row, groups, shown_value
 from mcplan.sweep.schema import TableSpec
 
 CONFIDENCE = 0.95
+"""Confidence level of all intervals."""
+
 MAX_TEXTS = 3
-"""Maximum number of different texts in a cell."""
+"""Maximum number of different texts that a cell lists."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +31,11 @@ class Interval:
 
 
 def wilson(successes: int, count: int) -> Interval:
-    """Return the success rate with Wilson's interval: valid for few cases, and for rates of 0 and 1.
+    """Return the success rate with Wilson's interval, which is valid for few cases, and for rates of 0 and 1.
 
-        (p + z²/2n ± z sqrt(p (1 - p)/n + z²/4n²)) / (1 + z²/n)
+        (p + z²/2n ± z sqrt(p (1 - p)/n + z²/4n²)) / (1 + z²/n),    p = successes / n, n = count,
+
+    where z is the two-sided quantile of the normal distribution (1.96 for 95 %).
 
     Raises
     ------
@@ -80,8 +84,8 @@ def aggregate(name: str, values: Sequence[Any]) -> str:
         return f"{sum(present)}/{len(present)} ({100 * rate.low:.0f}–{100 * rate.high:.0f} %)"
     if kind == "text":
         texts = Counter(str(value) for value in present if value != "").most_common()
-        first = [f"{count} × {text}" for text, count in texts[:MAX_TEXTS]]
-        return "; ".join([*first, f"{len(texts) - MAX_TEXTS} others"] if len(texts) > MAX_TEXTS else first) or "none"
+        listed = [f"{count} × {text}" for text, count in texts[:MAX_TEXTS]]
+        return "; ".join([*listed, f"{len(texts) - MAX_TEXTS} others"] if len(texts) > MAX_TEXTS else listed) or "none"
     number = {"margin": min, "ratio": max}.get(kind, np.median)(present)
     return shown_value(float(number))
 
@@ -130,14 +134,14 @@ def legend(results: Results) -> str:
         if column is not None:
             unit = f" ({column.unit})" if column.unit else ""
             parts.append(f"{name}: {column.text}{unit}")
-    how = (
+    rules = (
         "Over several cases: rates with 95 % Wilson intervals, the worst margin or ratio, medians of counts and times."
     )
-    return "; ".join(parts) + f". {how}"
+    return "; ".join(parts) + f". {rules}"
 
 
 def _table(spec: TableSpec, results: Results) -> Table:
-    rows = chosen(results, spec.where)
+    rows = select_rows(results, spec.where)
     header = [*spec.rows, *spec.values]
     column_groups = groups(rows, [spec.by]) if spec.by else {}
     keys = [key[0] for key in groups(results.rows, [spec.by]) if key in column_groups] if spec.by else []
@@ -147,13 +151,13 @@ def _table(spec: TableSpec, results: Results) -> Table:
     for key, members in groups(rows, spec.rows).items():
         cells = [shown_value(value) for value in key]
         cells += [_cell(name, members) for name in spec.values]
-        split = groups(members, [spec.by]) if spec.by else {}
-        cells += [cell(name, split.get((by,), [])) for by in keys for name in spec.each]
+        members_by = groups(members, [spec.by]) if spec.by else {}
+        cells += [cell(name, members_by.get((by,), [])) for by in keys for name in spec.each]
         body.append(tuple(cells))
     return Table(spec.title, tuple(header), tuple(body))
 
 
-def chosen(results: Results, where: str | None) -> list[Row]:
+def select_rows(results: Results, where: str | None) -> list[Row]:
     """Return the rows for which a condition holds."""
     if where is None:
         return list(results.rows)
@@ -172,17 +176,17 @@ def _ratio_cell(spec: TableSpec, results: Results, rows: Sequence[Row]) -> Calla
     """
     varied = {spec.by, *(name for axis in results.experiment.axes if spec.by in axis.names for name in axis.names)}
     matching = [name for name in results.experiment.fields if name not in varied]
-    base = groups([row for row in rows if row.get(str(spec.by)) == spec.against], matching)
+    reference_rows = groups([row for row in rows if row.get(str(spec.by)) == spec.against], matching)
 
     def cell(name: str, members: Sequence[Row]) -> str:
         pairs = [
-            (row, other)
+            (row, reference)
             for key, same in groups(members, matching).items()
             for row in same
-            for other in base.get(key, ())
+            for reference in reference_rows.get(key, ())
         ]
-        values = [(row.get(name), other.get(name)) for row, other in pairs]
-        ratios = [value / other for value, other in values if value is not None and other]
+        values = [(row.get(name), reference.get(name)) for row, reference in pairs]
+        ratios = [value / base for value, base in values if value is not None and base]
         return shown_value(float(np.median(ratios))) if ratios else "–"
 
     return cell

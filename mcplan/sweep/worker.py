@@ -22,11 +22,11 @@ from mcplan.sweep.case import code_version
 from mcplan.sweep.process import CaseError, CaseProcess, Limit, ProcessDied
 from mcplan.sweep.store import FAILED, CaseOutcome
 
-START = 600.0
-"""s: time limit for the start of a process."""
+START_TIMEOUT_S = 600.0
+"""Time limit for the start of a child process (s)."""
 
 _process: CaseProcess | None = None
-_code = ""
+_loaded_code = ""
 """Code version that the child process has loaded."""
 
 
@@ -38,17 +38,17 @@ def work(function: str, argument: Any, limit: Limit, code: str) -> CaseOutcome:
     InputError
         The version of the code on this machine is not ``code``.
     """
-    began = time.perf_counter()
+    start_time = time.perf_counter()
     for retry in (False, True):
         try:
-            return _ready(function, code).call(function, argument, limit)
+            return _ready_process(function, code).call(function, argument, limit)
         except ProcessDied as error:
             reason = f"{error}, twice" if retry else ""
         except CaseError as error:
             reason = str(error)
             break
     row = {"success": False, "stage": "case", "cause": reason.partition("\n")[0], "failure": reason}
-    return CaseOutcome(FAILED, row, time.perf_counter() - began)
+    return CaseOutcome(FAILED, row, time.perf_counter() - start_time)
 
 
 def prepare(function: str, argument: Any, code: str) -> str:
@@ -60,7 +60,7 @@ def prepare(function: str, argument: Any, code: str) -> str:
         As `work`.
     """
     try:
-        _ready(function, code).call(function, argument, Limit())
+        _ready_process(function, code).call(function, argument, Limit())
     except CaseError as error:
         return str(error)
     return ""
@@ -71,18 +71,20 @@ def version() -> str:
     return code_version.__wrapped__()
 
 
-def _ready(function: str, code: str) -> CaseProcess:
+def _ready_process(function: str, code: str) -> CaseProcess:
     """Return a process that has already imported the function, so that limits apply to the case alone."""
-    global _process, _code
-    if _process is None or not _process.alive or _code != code:
+    global _process, _loaded_code
+    if _process is None or not _process.alive or _loaded_code != code:
         if _process is None:
             atexit.register(_close)
         elif _process.alive:
             _process.close()
-        _process, _code = CaseProcess(), ""
-        _code = _process.call("mcplan.sweep.child:load", function, Limit(time=START))
-    if _code != code:
-        raise InputError(f"{platform.node()}: another version of mcplan ({_code}) than where the sweep began ({code})")
+        _process, _loaded_code = CaseProcess(), ""
+        _loaded_code = _process.call("mcplan.sweep.child:load", function, Limit(time=START_TIMEOUT_S))
+    if _loaded_code != code:
+        raise InputError(
+            f"{platform.node()}: another version of mcplan ({_loaded_code}) than where the sweep began ({code})"
+        )
     return _process
 
 
@@ -92,6 +94,7 @@ def _close() -> None:
 
 
 LOOPBACK = "127.0.0.1"
+"""Address of the local cluster: other machines cannot connect to it."""
 
 
 @contextmanager
@@ -118,7 +121,7 @@ def connect(workers: int, scheduler: str | None = None) -> Iterator[Any]:
         "distributed.worker.multiprocessing-method": "spawn",
         "distributed.comm.timeouts.connect": "5s",
     }
-    for name in ("distributed", "distributed.client"):  # the engine reports lost connections itself
+    for name in ("distributed", "distributed.client"):  # the sweep itself reports lost connections
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with dask.config.set(options):
         if scheduler is not None:
@@ -131,7 +134,7 @@ def connect(workers: int, scheduler: str | None = None) -> Iterator[Any]:
             return
         if workers < 1:
             raise InputError(f"--workers {workers}: expected 1 or more")
-        with _deaf_to_interrupts():
+        with _block_interrupts():
             local = LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
@@ -147,7 +150,7 @@ def connect(workers: int, scheduler: str | None = None) -> Iterator[Any]:
 
 
 @contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
+def _block_interrupts() -> Iterator[None]:
     """Block Ctrl-C in threads started meanwhile, and so in all processes that they start.
 
     A terminal sends it to every process of a command. Only this process handles it, after the block, and ends the
@@ -156,9 +159,9 @@ def _deaf_to_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # its start unblocks the signal, so start it before
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    resource_tracker.ensure_running()  # starting it later would unblock the signal
+    mask_before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask_before)

@@ -1,7 +1,7 @@
 """Physics back ends: metadata known without importing them.
 
 To add one, write a class like `sim.physics.Physics` with ``of_world`` in a file or a folder of `sim/`, an entry here,
-and its name in `PhysicsName`. They are in the lowest layer, because the command line needs them before other imports.
+and its name in `PhysicsName`. This module is in the lowest layer: the command line needs it before other imports.
 For every back end but ``qp`` the controller expects compliant contacts and sends torques with joint feedback.
 """
 
@@ -10,16 +10,16 @@ from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
 PhysicsName = Literal["qp", "contact", "mujoco"]
-"""Names in scenarios: the keys of `BACK_ENDS`."""
+"""Names of back ends in scenarios: the keys of `BACK_ENDS`."""
 
 
 class BackEnd(NamedTuple):
     """A physics back end.
 
-    made_by : class whose ``of_world`` makes it (`record.world.World`), as ``module:name``.
-    tolerances : of the certificates of its runs, as ``module:name``.
-    seconds : time to execute a plan of about 20 s and verify the run (s).
-    package : additional package that it needs, if any.
+    made_by : class whose ``of_world`` makes the back end from a `record.world.World`, as ``module:name``.
+    tolerances : tolerances of the certificates of its runs, as ``module:name``.
+    seconds : clock time to simulate a plan of about 20 s and verify the run (s).
+    package : additional package that it needs; empty if none.
     kernels : folders and files of `core` that only this back end uses.
     """
 
@@ -43,7 +43,7 @@ BACK_ENDS: Mapping[str, BackEnd] = {
 }  # fmt: skip
 
 
-def load_object(place: str) -> Any:
+def load_object(path: str) -> Any:
     """Import the object ``module:name``."""
-    module, _, name = place.partition(":")
+    module, _, name = path.partition(":")
     return getattr(import_module(module), name)

@@ -17,7 +17,7 @@ _state: dict[str, bool] = {"quiet": False}
 
 
 def be_quiet(quiet: bool = True) -> None:
-    """Switch all output on stderr off or on."""
+    """Switch output of this module to stderr off (or on)."""
     _state["quiet"] = quiet
 
 
@@ -39,21 +39,21 @@ class Bars:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._progress: Progress | None = None
-        self._written = -1.0
+        self._last_write = -1.0
 
     @property
     def shown(self) -> bool:
-        """Whether stderr is a terminal or a notebook."""
+        """Whether bars are shown: stderr is a terminal or a notebook, and not --quiet."""
         return not _state["quiet"] and (sys.stderr.isatty() or in_notebook())
 
     @property
     def count(self) -> int:
-        """Number of shown tasks."""
+        """Number of tasks on the screen."""
         with self._lock:
             return len(self._progress.tasks) if self._progress is not None else 0
 
     def add(self, name: str) -> "TaskID | None":
-        """Show a task; return its handle for `update` and `remove`, None without a terminal."""
+        """Show a task; return its handle for `update` and `remove`, or None if bars are not shown."""
         if not self.shown:
             return None
         with self._lock:
@@ -61,8 +61,8 @@ class Bars:
                 self._progress = self._new()
                 self._progress.start()
                 if not sys.stderr.isatty():
-                    threading.Thread(target=self._tick, args=(self._progress,), daemon=True).start()
-                atexit.register(self.close)  # a terminal gets its cursor back
+                    threading.Thread(target=self._redraw_loop, args=(self._progress,), daemon=True).start()
+                atexit.register(self.close)  # so that the terminal shows its cursor again
             return self._progress.add_task(name, total=None, text="")
 
     def update(self, task: "TaskID | None", text: str, share: float | None = None) -> None:
@@ -72,22 +72,22 @@ class Bars:
                 return
             self._progress.update(task, text=text, total=None if share is None else 1.0, completed=share or 0.0)
             if not sys.stderr.isatty():
-                self._write()
+                self._write_line()
 
-    def _write(self) -> None:
+    def _write_line(self) -> None:
         """Rewrite the line of a notebook, at most once per second."""
         with self._lock:
-            if self._progress is None or not self._progress.tasks or time.monotonic() - self._written < 1.0:
+            if self._progress is None or not self._progress.tasks or time.monotonic() - self._last_write < 1.0:
                 return
-            self._written = time.monotonic()
-            shown = self._progress.tasks[-1]
-            line = f"{shown.description} {shown.elapsed or 0.0:.0f} s {shown.fields['text']}"
+            self._last_write = time.monotonic()
+            task = self._progress.tasks[-1]
+            line = f"{task.description} {task.elapsed or 0.0:.0f} s {task.fields['text']}"
             print(f"\r{line:<79}", end="", file=sys.stderr, flush=True)
 
-    def _tick(self, progress: "Progress") -> None:
-        """Redraw until the shown tasks have ended: the work may report nothing for long."""
+    def _redraw_loop(self, progress: "Progress") -> None:
+        """Rewrite the line until all tasks have ended, since the work may report nothing for long."""
         while self._progress is progress:
-            self._write()
+            self._write_line()
             time.sleep(0.25)
 
     def remove(self, task: "TaskID | None") -> None:
@@ -106,11 +106,12 @@ class Bars:
                 self._progress.stop()
                 self._progress = None
                 atexit.unregister(self.close)
-            if self._written > 0.0:
+            if self._last_write > 0.0:
                 print(f"\r{'':79}\r", end="", file=sys.stderr, flush=True)
-                self._written = -1.0
+                self._last_write = -1.0
 
     def _new(self) -> "Progress":
+        """Return the display of rich, which is imported only when a bar is shown."""
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

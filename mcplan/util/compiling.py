@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 ON_REQUEST = ("rigid_body/batch", "rigid_body/lagrangian", "algebra/cholesky", "algebra/impedance")
-"""Files of kernels that are only used on request."""
+"""Files whose kernels no run needs; they are compiled when a function of the library calls them."""
 
 FIRST_RUN_SHARE = 0.5
-"""A cache with less than this share of the kernels belongs to a first run."""
+"""If the cache has less than this share of the needed kernels, this is a first run."""
 
 SECONDS_PER_KERNEL = {True: 0.45, False: 1.2}
-"""Core seconds that a kernel takes to compile, with `mcplan.core.accelerator` and without."""
+"""Processor time to compile a kernel (s), with `mcplan.core.accelerator` (True) and without."""
 
-IDLE_TIME = 1.0
-"""s without a compilation, after which all compilations count as finished."""
+IDLE_TIME_S = 1.0
+"""Time without a compilation after which all compilations count as finished (s)."""
 
-CHECK_INTERVAL = 0.2
-"""s between two checks of the cache."""
+CHECK_INTERVAL_S = 0.2
+"""Time between two checks of the cache (s)."""
 
 
 class Compiling:
@@ -37,48 +37,49 @@ class Compiling:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._depth, self._last = 0, 0.0
+        self._depth, self._last_activity = 0, 0.0  # nested compilations; time when one started or ended
         self._thread: threading.Thread | None = None
         self._name = ""
         self._announced = False
         self._needed: frozenset[str] = frozenset()
-        self.seconds = 0.0  # spent on compiling in this process
-        self._since = 0.0
+        self.seconds = 0.0  # clock time of all compilations in this process
+        self._start_time = 0.0
 
-    def expect(self, physics: str | None) -> bool:
-        """Return whether this is a first run; if so, show it at once, before Numba is imported."""
-        folders = [folder for name, other in BACK_ENDS.items() if name != physics for folder in other.kernels]
-        needed = declared_kernels((*folders, *ON_REQUEST))
+    def announce_first_run(self, physics: str | None) -> bool:
+        """Return whether this is a first run; if so, show the progress at once, before Numba is imported."""
+        unused = [folder for name, other in BACK_ENDS.items() if name != physics for folder in other.kernels]
+        needed = declared_kernels(excluding=(*unused, *ON_REQUEST))
         if len(needed & compiled_kernels(cache_directory())) >= FIRST_RUN_SHARE * len(needed):
             return False
         self._needed = frozenset(needed)
         self._show()
         return True
 
-    def begins(self, name: str) -> None:
-        """Count a kernel whose compilation begins."""
+    def compilation_started(self, name: str) -> None:
+        """Record that the compilation of a kernel has started; one kernel may be compiled within another."""
         self._depth += 1
         self._name = name
         if self._depth == 1:
-            self._since = time.monotonic()
+            self._start_time = time.monotonic()
             self._show()
 
-    def ends(self) -> None:
-        """Count a kernel whose compilation ends."""
+    def compilation_ended(self) -> None:
+        """Record that the compilation of a kernel has ended."""
         self._depth -= 1
-        self._last = time.monotonic()
+        self._last_activity = time.monotonic()
         if self._depth == 0:
-            self.seconds += self._last - self._since
+            self.seconds += self._last_activity - self._start_time
 
     def _estimate(self) -> str:
         """Return an upper bound of the compilation time; a first run uses two processes."""
-        missing = (self._needed or declared_kernels(ON_REQUEST)) - compiled_kernels(cache_directory())
+        missing = (self._needed or declared_kernels(excluding=ON_REQUEST)) - compiled_kernels(cache_directory())
         seconds = len(missing) * SECONDS_PER_KERNEL[accelerated()] / (2 if self._needed else 1)
         return f"up to {math.ceil(seconds / 60)} min" if seconds > 20.0 else "some seconds"
 
     def _show(self) -> None:
+        """Show the progress bar; without a terminal print one line, once."""
         with self._lock:
-            self._last = time.monotonic()
+            self._last_activity = time.monotonic()
             if not self._announced:
                 self._announced = True
                 if not BARS.shown:
@@ -88,16 +89,17 @@ class Compiling:
                 self._thread.start()
 
     def _bar(self) -> None:
+        """Update the progress bar, in a thread, until no kernel is being compiled."""
         directory, task = cache_directory(), BARS.add("compiling")
         start_time, initial_count = time.monotonic(), len(compiled_kernels(directory))
         try:
             while True:
                 self._update(task, directory, start_time, initial_count)
-                time.sleep(CHECK_INTERVAL)
+                time.sleep(CHECK_INTERVAL_S)
                 with self._lock:
-                    # a first run imports much between two kernels, while nothing else is shown yet
-                    pause = 30 * IDLE_TIME if self._needed and BARS.count == 1 else IDLE_TIME
-                    if not self._depth and time.monotonic() - self._last > pause:
+                    # a first run may import for seconds between two kernels, before another bar is shown
+                    pause = 30 * IDLE_TIME_S if self._needed and BARS.count == 1 else IDLE_TIME_S
+                    if not self._depth and time.monotonic() - self._last_activity > pause:
                         self._thread = None
                         return
         finally:

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 
 class ExportFormat(NamedTuple):
-    """A format.
+    """An export format.
 
     written_by : the function, as ``module:name``; it takes the run, the path and the rate, and returns the files.
-    content : of the file, in a few words.
+    content : content of the file, in a few words.
     """
 
     written_by: str

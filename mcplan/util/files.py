@@ -21,7 +21,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    # the process alone is not enough: threads, and machines that share a disk
+    # the process number alone is not unique: threads, and machines that share a disk, write too
     partial = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
         yield partial
@@ -41,14 +41,14 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def check_writable(path: Path, force: bool, folder: bool = False, expected: str = "") -> None:
-    """Check before any work that a path can be written.
+    """Check, before any work, that a path can be written.
 
     An existing file, or a directory that is not empty, is an error without ``force``. Missing parents are not created
     here; it is only checked that they can be.
 
     Parameters
     ----------
-    folder : whether the path is that of a directory; else of a file.
+    folder : whether the path is that of a directory, otherwise of a file.
     expected : description of the path in the message; by default the name of a file or directory.
 
     Raises
@@ -57,11 +57,11 @@ def check_writable(path: Path, force: bool, folder: bool = False, expected: str 
         The path is of the other kind, or exists, or lies in a file, or in a directory that cannot be written to.
     """
     if path.exists() and path.is_dir() != folder:
-        is_one, wanted = ("a file", "a directory") if folder else ("a directory", "a file")
-        raise InputError(f"{path}: is {is_one}; expected {expected or f'the name of {wanted}'}")
+        found, wanted = ("a file", "a directory") if folder else ("a directory", "a file")
+        raise InputError(f"{path}: is {found}; expected {expected or f'the name of {wanted}'}")
     occupied = path.exists() and (not folder or any(path.iterdir()))
     if occupied and not force:
-        raise InputError(f"{path}: exists and is kept; choose another place, or write over it with --force")
+        raise InputError(f"{path}: exists and is kept; choose another path, or overwrite it with --force")
     directory = path.absolute() if path.is_dir() else path.absolute().parent
     while not directory.exists():
         directory = directory.parent

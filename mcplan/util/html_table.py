@@ -10,9 +10,9 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return f"<table>{''.join(lines)}</table>"
 
 
-def html_of(thing: object, *tables: str) -> str:
-    """Return the repr of an object, followed by further HTML."""
-    return f"<b>{escape(repr(thing))}</b>{''.join(tables)}"
+def html_of(item: object, *tables: str) -> str:
+    """Return the repr of an object as HTML, followed by further HTML."""
+    return f"<b>{escape(repr(item))}</b>{''.join(tables)}"
 
 
 def folded(title: str, content: str) -> str:
@@ -26,10 +26,11 @@ def numbers(values: Iterable[float]) -> str:
 
 
 def _row(kind: str, cells: Sequence[object]) -> str:
+    """Return a row of cells ``th`` or ``td``."""
     return "<tr>" + "".join(_cell(kind, cell) for cell in cells) + "</tr>"
 
 
 def _cell(kind: str, cell: object) -> str:
     text = "" if cell is None else f"{cell:.4g}" if isinstance(cell, float) else str(cell)
-    side = "right" if isinstance(cell, int | float) else "left"
-    return f"<{kind} style='text-align:{side}'>{escape(text)}</{kind}>"
+    alignment = "right" if isinstance(cell, int | float) else "left"
+    return f"<{kind} style='text-align:{alignment}'>{escape(text)}</{kind}>"

@@ -18,15 +18,16 @@ from mcplan.util.bars import note
 
 try:
     import fcntl
-except ModuleNotFoundError:  # Windows: the first of several processes that compile should be let finish alone
+except ModuleNotFoundError:  # Windows has no file locks of this kind: let a first process compile alone
     fcntl = None  # type: ignore[assignment]
 
 CORE = Path(__file__).parents[1] / "core"
+"""Directory of the kernels."""
 
 TESTED_NUMBA = ("0.68",)
 """Minor versions of Numba on which all tests pass with `mcplan.core.accelerator`."""
 
-_KERNEL = re.compile(r"^@jit(?:_(?!view)\w+)?(?:\(.*\))?\n(?:@.*\n)*def (\w+)", re.MULTILINE)
+_KERNEL_DECLARATION = re.compile(r"^@jit(?:_(?!view)\w+)?(?:\(.*\))?\n(?:@.*\n)*def (\w+)", re.MULTILINE)
 
 
 def accelerated() -> bool:
@@ -39,10 +40,10 @@ def cache_directory() -> str:
     """Return the directory for compiled kernels, named by a hash of Numba's version and all files of ``core/``.
 
     Numba's own cache compares only the file of a kernel itself: after an edit in the file of a callee the caller would
-    return the old answer.
+    return the old result.
     """
     digest = hashlib.sha256(f"{version('numba')} {accelerated()}".encode())
-    if not accelerated():  # files at other paths have other places in Numba's own cache
+    if not accelerated():  # Numba's own cache distinguishes files by their path
         digest.update(str(CORE).encode())
     for file in sorted(CORE.rglob("*.py")):
         digest.update(file.relative_to(CORE).as_posix().encode() + file.read_bytes())
@@ -50,47 +51,47 @@ def cache_directory() -> str:
 
 
 def _caches() -> Path:
-    """Return the cache directory: from the environment, of the user, or a temporary one."""
+    """Return the directory of caches: that of the environment, of the user, or a temporary one."""
     with suppress(OSError, RuntimeError):  # RuntimeError: neither a home directory nor an entry in passwd
-        named = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
-        caches = Path(named) if named else Path.home() / ".cache"
+        variable = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+        caches = Path(variable) if variable else Path.home() / ".cache"
         (caches / "mcplan").mkdir(parents=True, exist_ok=True)
         if os.access(caches / "mcplan", os.W_OK):
             return caches
-    caches = _temporary()
+    caches = _temporary_directory()
     note(f"compiled kernels are kept in {caches}: no cache directory is writable (set NUMBA_CACHE_DIR)")
     return caches
 
 
-def _temporary() -> Path:
+def _temporary_directory() -> Path:
     """Return a temporary directory writable only by this user, since its files are executed."""
     with suppress(OSError, AttributeError):  # AttributeError: Windows has no user numbers
-        own = Path(tempfile.gettempdir()) / f"mcplan-{os.getuid()}"
-        own.mkdir(mode=0o700, exist_ok=True)
-        found = own.lstat()
-        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022:
-            return own
+        directory = Path(tempfile.gettempdir()) / f"mcplan-{os.getuid()}"
+        directory.mkdir(mode=0o700, exist_ok=True)
+        status = directory.lstat()
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022:
+            return directory
     return Path(tempfile.mkdtemp(prefix="mcplan-"))
 
 
-def declared_kernels(without: Iterable[str] = ()) -> set[str]:
-    """Return the kernels that the files declare, as ``folder/file.function``; ``without`` some folders or files."""
-    excluded = set(without)
-    found = set()
+def declared_kernels(excluding: Iterable[str] = ()) -> set[str]:
+    """Return the kernels that files of `core` declare, as ``folder/file.function``, except in some folders or files."""
+    excluded = set(excluding)
+    kernels = set()
     for file in CORE.rglob("*.py"):
         if excluded.isdisjoint((file.parent.name, f"{file.parent.name}/{file.stem}")):
-            names = _KERNEL.findall(file.read_text(encoding="utf-8"))
-            found |= {f"{file.parent.name}/{file.stem}.{name}" for name in names}
-    return found
+            names = _KERNEL_DECLARATION.findall(file.read_text(encoding="utf-8"))
+            kernels |= {f"{file.parent.name}/{file.stem}.{name}" for name in names}
+    return kernels
 
 
 def compiled_kernels(directory: str) -> set[str]:
     """Return the kernels that are in the cache, under the same names."""
-    found = set()
+    kernels = set()
     for index in Path(directory).glob("*/*.nbi"):
         folder = re.sub("_[0-9a-f]{40}$", "", index.parent.name)  # Numba's own cache appends a hash of the path
-        found.add(f"{folder}/{index.name.partition('-')[0]}")
-    return found
+        kernels.add(f"{folder}/{index.name.partition('-')[0]}")
+    return kernels
 
 
 def drop_truncated(directory: str) -> None:
@@ -104,9 +105,9 @@ def drop_truncated(directory: str) -> None:
 
 @contextmanager
 def exclusive(directory: str) -> Iterator[None]:
-    """Lock the block for one process at a time, by directory."""
+    """Run the block in one process at a time, by a lock in a directory."""
     Path(directory).mkdir(parents=True, exist_ok=True)
     with (Path(directory) / "lock").open("a") as lock:
         if fcntl is not None:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
+            fcntl.flock(lock, fcntl.LOCK_EX)  # released when the file is closed
         yield

@@ -1,4 +1,4 @@
-"""Progress reports of long work: the current step, and the finished share where it is known.
+"""Progress reports of long work: the current step, and the finished share if it is known.
 
 Any function may call `report_progress`; outside of a `progress_listener` it does nothing.
 """
@@ -11,13 +11,13 @@ Listener = Callable[[str, float | None], None]
 """Called with the step and the finished share (0 to 1, or None)."""
 
 ProgressCallback = Callable[[int, int, float], None]
-"""Called by the planner with nodes, calls of the posture generator, and the least potential so far."""
+"""Called by the planner with the numbers of nodes and of posture calculations, and the least potential so far."""
 
 _listener: ContextVar[Listener | None] = ContextVar("_listener", default=None)
 
 
 def report_progress(step: str, k: int | None = None, n: int = 0) -> None:
-    """Report that a step begins: the ``k``-th of ``n``, counted from 1, if given."""
+    """Report that a step begins, the ``k``-th of ``n`` steps (counted from 1) if given."""
     listener = _listener.get()
     if listener is None:
         return

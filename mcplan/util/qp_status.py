@@ -6,6 +6,7 @@ In the lowest layer, because runs are read without the packages that solve progr
 from typing import Final
 
 SOLVED: Final = 0
+"""The program was solved."""
 SLACK: Final = 1
 """The slack form was solved, with minimum constraint violation."""
 HOLD: Final = 2

@@ -22,7 +22,7 @@ def format_angle(radians: float) -> str:
 
 
 def format_length_or_angle(amount: float) -> str:
-    """Format the maximum of a length in m and an angle in rad."""
+    """Format a bound on both a length in m and an angle in rad."""
     return f"{format_length(amount)} or {format_angle(amount)}"
 
 
@@ -31,28 +31,28 @@ def _digits(value: float) -> str:
     return f"{value:.3g}" if abs(value) >= 0.1 or value == 0.0 else f"{value:.2g}"
 
 
-MAX_LINE = 150
-"""Maximum length of a line, characters; the rest is left out."""
+MAX_LINE_LENGTH = 150
+"""Maximum length of a line, characters; the remaining fields are omitted."""
 
 
-def summary(thing: object, names: Iterable[str] | None = None) -> str:
+def summary(item: object, names: Iterable[str] | None = None) -> str:
     """Describe an object in one line; used as ``__repr__`` of classes.
 
     Parameters
     ----------
-    thing : a dataclass, a named tuple, or any object with attributes.
-    names : of the fields; by default all.
+    item : a dataclass, a named tuple, or any object with attributes.
+    names : names of the fields; by default all.
     """
     if names is None:
-        names = getattr(thing, "__dataclass_fields__", None) or getattr(thing, "_fields", None) or vars(thing)
-    name, line = type(thing).__name__, ""
+        names = getattr(item, "__dataclass_fields__", None) or getattr(item, "_fields", None) or vars(item)
+    name, line = type(item).__name__, ""
     for field in names:
-        if field.startswith("_") or (text := _value_text(getattr(thing, field))) is None:
+        if field.startswith("_") or (text := _value_text(getattr(item, field))) is None:
             continue
-        more = f"{', ' if line else ''}{field}={text}"
-        if len(name) + len(line) + len(more) > MAX_LINE:
+        addition = f"{', ' if line else ''}{field}={text}"
+        if len(name) + len(line) + len(addition) > MAX_LINE_LENGTH:
             return f"{name}({line}, ...)"
-        line += more
+        line += addition
     return f"{name}({line})"
 
 
@@ -71,7 +71,7 @@ def _value_text(value: Any) -> str | None:
 
 
 def escape_mathtext(text: str) -> str:
-    """Escape a text for matplotlib: ``$`` starts no formula, and a leading ``_`` does not hide a label."""
+    """Escape a text for matplotlib, where ``$`` would start a formula and a leading ``_`` would hide a label."""
     text = text.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 

@@ -7,13 +7,13 @@ from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing
 from mcplan.view.environment import pose
 
-NEWTON = 0.6 / 600.0
-"""Length of a force arrow per force, m/N: the weight of a humanoid is 0.6 m."""
+METRES_PER_NEWTON = 0.6 / 600.0
+"""Length of a force arrow per force, m/N: the weight of a humanoid (600 N) is 0.6 m long."""
 
-SMALLEST_FORCE = 1.0
-"""N: smaller forces are not drawn."""
+MIN_DRAWN_FORCE_N = 1.0
+"""Forces below this are not drawn, N."""
 
-CONE = 0.25
+MAX_CONE_HEIGHT_M = 0.25
 """Maximum height of a friction cone, m: a higher one would hide the robot."""
 
 
@@ -22,16 +22,16 @@ def draw_force(drawing: Drawing, path: str, place: np.ndarray, force: np.ndarray
 
     Parameters
     ----------
-    place, force : (frames, 3) m, N.
+    place, force : (frames, 3) point of application, m, and force, N.
     """
     size = np.linalg.norm(force, axis=1)
-    shown = size > SMALLEST_FORCE
+    shown = size > MIN_DRAWN_FORCE_N
     if not np.any(shown):
         return
     draw_arrow(drawing, path)
-    length = np.maximum(size * NEWTON, 1e-3)
+    length = np.maximum(size * METRES_PER_NEWTON, 1e-3)
     quat = shapes.rotation_from_z(force)
-    tip = place + force * NEWTON
+    tip = place + force * METRES_PER_NEWTON
     ones = np.ones(len(length))
     drawing.animate(
         f"{path}/shaft", position=place, quat_wxyz=quat, visible=shown, scale=np.column_stack([ones, ones, length])
@@ -51,21 +51,21 @@ def draw_arrow(drawing: Drawing, path: str) -> None:
 def draw_cone(
     drawing: Drawing, path: str, place: np.ndarray, force: np.ndarray, normal: np.ndarray, friction: np.ndarray
 ) -> None:
-    """Draw the friction cone, as high as the normal force up to `CONE`; at slip the arrow leaves it sideways.
+    """Draw the friction cone, as high as the normal force; at slip the force arrow leaves it sideways.
 
     Parameters
     ----------
-    place, force : (frames, 3) m, N.
-    normal : (frames, 3) unit vectors; zero where there is no cone.
-    friction : (frames,) coefficient.
+    place, force : (frames, 3) point of application, m, and force, N.
+    normal : (frames, 3) unit normals of the support; zero where there is no cone.
+    friction : (frames,) friction coefficient.
     """
-    height = NEWTON * np.einsum("ij,ij->i", force, normal)
-    shown = (height > NEWTON * SMALLEST_FORCE) & np.isfinite(friction)
+    height = METRES_PER_NEWTON * np.einsum("ij,ij->i", force, normal)
+    shown = (height > METRES_PER_NEWTON * MIN_DRAWN_FORCE_N) & np.isfinite(friction)
     if not np.any(shown):
         return
     node = drawing.root[path]["solid"]
     node.set_object(shapes.mesh(*shapes.cone()), shapes.material(palette.CONE, flat=True))
-    height = np.where(shown, np.minimum(height, CONE), 1e-3)
+    height = np.where(shown, np.minimum(height, MAX_CONE_HEIGHT_M), 1e-3)
     width = np.where(shown, height * np.nan_to_num(friction), 1e-3)
     drawing.animate(
         path,

@@ -13,7 +13,7 @@ from mcplan.util.text import escape_mathtext
 
 @dataclass(frozen=True)
 class Curve:
-    """One curve: value, and lower and upper end of its interval, at each ``x`` (numbers, or texts)."""
+    """One curve: at each ``x`` (numbers, or texts) a value, and the lower and upper end of its interval."""
 
     label: str
     x: Sequence[float] | Sequence[str]
@@ -27,23 +27,23 @@ def curve_chart(curves: Sequence[Curve], x_label: str, y_label: str, title: str,
 
     Parameters
     ----------
-    rate : whether the values are shares between 0 and 1, which are shown as percent.
+    rate : whether the values are fractions between 0 and 1, shown as percent.
     """
     figure = Figure(figsize=(8, 4.8), layout="constrained")
     axes = figure.subplots()
-    along = [x for curve in curves for x in curve.x]
-    texts = list(dict.fromkeys(map(str, along))) if any(isinstance(x, str) for x in along) else []
+    all_x = [x for curve in curves for x in curve.x]
+    texts = list(dict.fromkeys(map(str, all_x))) if any(isinstance(x, str) for x in all_x) else []
     for number, curve in enumerate(curves):
         if texts:
             shift = 0.6 * ((number + 0.5) / len(curves) - 0.5)
-            _points(axes, np.array([texts.index(str(x)) for x in curve.x]) + shift, curve)
+            _error_bars(axes, np.array([texts.index(str(x)) for x in curve.x]) + shift, curve)
         else:
             _band(axes, curve)
     if texts:
         names = [escape_mathtext(textwrap.fill(text, 18)) for text in texts]
-        turn = 30 if max(map(len, texts)) > 8 and len(texts) > 4 else 0
-        axes.set_xticks(range(len(texts)), names, rotation=turn, ha="right" if turn else "center")
-    _finish(axes, x_label, y_label, title)
+        rotation = 30 if max(map(len, texts)) > 8 and len(texts) > 4 else 0
+        axes.set_xticks(range(len(texts)), names, rotation=rotation, ha="right" if rotation else "center")
+    _label_axes(axes, x_label, y_label, title)
     if rate:
         axes.set_ylim(-0.03, 1.03)
         axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
@@ -67,7 +67,7 @@ def heat_chart(
     Parameters
     ----------
     values : (len(y_ticks), len(x_ticks)); NaN stays blank.
-    rate : whether the values are shares between 0 and 1, which are shown as percent.
+    rate : whether the values are fractions between 0 and 1, shown as percent.
     """
     figure = Figure(figsize=(2.5 + 0.8 * len(x_ticks), 2 + 0.55 * len(y_ticks)), layout="constrained")
     axes = figure.subplots()
@@ -78,27 +78,29 @@ def heat_chart(
     for (row, column), value in np.ndenumerate(values):
         if np.isfinite(value):
             text = f"{100 * value:.0f} %" if rate else f"{value:.3g}"
-            dark = value < low + 0.55 * (high - low)
-            axes.text(column, row, text, ha="center", va="center", color="white" if dark else "black", fontsize="small")
-    _finish(axes, x_label, y_label, title, grid=False)
+            colour = "white" if value < low + 0.55 * (high - low) else "black"
+            axes.text(column, row, text, ha="center", va="center", color=colour, fontsize="small")
+    _label_axes(axes, x_label, y_label, title, grid=False)
     percent = (lambda v, _: f"{100 * v:.0f} %") if rate else None
     figure.colorbar(image, label=escape_mathtext(value_label), format=percent)
     return figure
 
 
 def _band(axes: Axes, curve: Curve) -> None:
+    """Draw a curve over numbers, with its intervals as a band."""
     order = np.argsort(np.array(curve.x, dtype=float), kind="stable")
     x = np.array(curve.x, dtype=float)[order]
     (line,) = axes.plot(x, curve.value[order], marker="o", markersize=4, label=escape_mathtext(curve.label))
     axes.fill_between(x, curve.low[order], curve.high[order], color=line.get_color(), alpha=0.18, linewidth=0)
 
 
-def _points(axes: Axes, x: np.ndarray, curve: Curve) -> None:
-    reach = np.array([curve.value - curve.low, curve.high - curve.value])
-    axes.errorbar(x, curve.value, yerr=np.maximum(reach, 0.0), fmt="o", capsize=3, label=escape_mathtext(curve.label))
+def _error_bars(axes: Axes, x: np.ndarray, curve: Curve) -> None:
+    """Draw the values of a curve at positions x, with their intervals as bars."""
+    lengths = np.array([curve.value - curve.low, curve.high - curve.value])
+    axes.errorbar(x, curve.value, yerr=np.maximum(lengths, 0.0), fmt="o", capsize=3, label=escape_mathtext(curve.label))
 
 
-def _finish(axes: Axes, x_label: str, y_label: str, title: str, grid: bool = True) -> None:
+def _label_axes(axes: Axes, x_label: str, y_label: str, title: str, grid: bool = True) -> None:
     axes.set_xlabel(escape_mathtext(x_label))
     axes.set_ylabel(escape_mathtext(y_label))
     axes.set_title(escape_mathtext(title), fontsize="medium")

@@ -16,11 +16,11 @@ from mcplan.view.drawing import Drawing, node_name
 MIN_RUNGS = 3
 """Minimum number of bars of a ladder."""
 
-LADDER_TOL = 0.005
-"""m: tolerance of the ends of rungs from a common line, and of their lengths."""
+LADDER_TOLERANCE = 0.005
+"""Tolerance of the rungs of a ladder: of their ends from a common line, and of their lengths (m)."""
 
 STILE_OVERHANG = 0.12
-"""m: length of a stile beyond its last rung."""
+"""Length of a stile beyond its last rung (m)."""
 
 
 def stiles(bars: Sequence[Bar]) -> list[np.ndarray]:
@@ -28,21 +28,22 @@ def stiles(bars: Sequence[Bar]) -> list[np.ndarray]:
 
     Collinear bars, such as those of a handrail, are not a ladder.
     """
-    found: list[np.ndarray] = []
+    lines: list[np.ndarray] = []
     remaining = [np.asarray(bar.ends, dtype=float) for bar in bars]
     while len(remaining) >= MIN_RUNGS:
         first = remaining.pop(0)
-        along = first[1] - first[0]
-        parallel = [first, *(ends for ends in remaining if np.abs(ends[1] - ends[0] - along).max() < LADDER_TOL)]
+        rung = first[1] - first[0]
+        parallel = [first, *(ends for ends in remaining if np.abs(ends[1] - ends[0] - rung).max() < LADDER_TOLERANCE)]
         if len(parallel) < MIN_RUNGS:
             continue
         sides = [_line(np.array([ends[k] for ends in parallel])) for k in range(2)]
         up = sides[0] is not None and sides[0][1] - sides[0][0]
-        if sides[0] is None or sides[1] is None or abs(up @ along) > 0.3 * np.linalg.norm(up) * np.linalg.norm(along):
+        # stiles are perpendicular to the rungs, within 17 degrees (0.3 rad)
+        if sides[0] is None or sides[1] is None or abs(up @ rung) > 0.3 * np.linalg.norm(up) * np.linalg.norm(rung):
             continue
-        found += [side for side in sides if side is not None]
+        lines += [side for side in sides if side is not None]
         remaining = [ends for ends in remaining if not any(ends is other for other in parallel)]
-    return found
+    return lines
 
 
 def _line(points: np.ndarray) -> np.ndarray | None:
@@ -50,13 +51,16 @@ def _line(points: np.ndarray) -> np.ndarray | None:
     centre = points.mean(axis=0)
     direction = np.linalg.svd(points - centre)[2][0]
     along = (points - centre) @ direction
-    if np.abs(points - centre - np.outer(along, direction)).max() > LADDER_TOL or np.ptp(along) < LADDER_TOL:
+    if (
+        np.abs(points - centre - np.outer(along, direction)).max() > LADDER_TOLERANCE
+        or np.ptp(along) < LADDER_TOLERANCE
+    ):
         return None
     return centre + np.outer([along.min() - STILE_OVERHANG, along.max() + STILE_OVERHANG], direction)
 
 
 STILE_RADIUS = 0.018
-"""m: radius of the stiles of a ladder."""
+"""Radius of the stiles of a ladder (m)."""
 
 
 def pose(R: ArrayLike, p: ArrayLike) -> np.ndarray:
@@ -96,32 +100,32 @@ def draw_environment(drawing: Drawing, environment: Environment) -> None:
     for obstacle in environment.obstacles:
         node = root["obstacles"][node_name(obstacle.name)]
         shapes.draw(node, obstacle.shape, palette.OBSTACLE, pose(obstacle.R, obstacle.p))
-    for thing in environment.objects:
-        node = root["objects"][node_name(thing.name)]
-        node.set_transform(pose(thing.R, thing.p))
-        shapes.draw(node["shape"], thing.shape, palette.OBJECT)
+    for item in environment.objects:
+        node = root["objects"][node_name(item.name)]
+        node.set_transform(pose(item.R, item.p))
+        shapes.draw(node["shape"], item.shape, palette.OBJECT)
 
 
-HALF_ANGLE = np.radians(19.0)
-"""Half the vertical field of view of the camera (`web/viewer.js`)."""
+HALF_FIELD_OF_VIEW = np.radians(19.0)
+"""Half the vertical field of view of the camera, rad (`web/viewer.js`)."""
 
 FRAMING_MARGIN = 1.3
-"""Visible height / height of the body's frames: links extend beyond their frames."""
+"""Visible height / height range of the frames of the links, because links extend beyond their frames."""
 
 
 def animate_objects(drawing: Drawing, environment: Environment, poses: np.ndarray) -> None:
     """Move the objects through their poses (frames, objects, 7): position, quaternion w x y z."""
-    for column, thing in enumerate(environment.objects):
-        path = f"environment/objects/{node_name(thing.name)}"
+    for column, item in enumerate(environment.objects):
+        path = f"environment/objects/{node_name(item.name)}"
         drawing.animate(path, position=poses[:, column, :3], quat_wxyz=shapes.continuous(poses[:, column, 3:]))
 
 
 def set_stage(drawing: Drawing, path: np.ndarray, environment: Environment, body: np.ndarray | None = None) -> None:
-    """Set background and camera: the camera sees the path (n, 3) of the centre of mass, least hidden by surfaces.
+    """Set background and camera: the camera sees the path (n, 3) of the centre of mass, with least occlusion.
 
     Parameters
     ----------
-    body : (m, 3) points of the body during the motion, all to be in the picture, also in a handstand.
+    body : (m, 3) points of the body during the motion; all of them must be visible, also in a handstand.
     """
     root = drawing.root
     root["/Background"].set_property("top_color", [0.93, 0.95, 0.98])
@@ -134,19 +138,19 @@ def set_stage(drawing: Drawing, path: np.ndarray, environment: Environment, body
     if body is not None:
         low, high = float(body[:, 2].min()), float(body[:, 2].max())
         centre[2] = (low + high) / 2
-        distance = max(distance, FRAMING_MARGIN * (high - low) / 2 / np.tan(HALF_ANGLE))
-    # from shoulder to foot around the beginning, middle and end of the path
-    ends = path[[0, len(path) // 2, -1]]
-    around = np.array([[x, y, z] for x in (0.0, 0.3) for y in (-0.25, 0.25) for z in (-0.75, -0.4, 0.0, 0.4)])
-    targets = (ends[:, None, :] + around).reshape(-1, 3)
+        distance = max(distance, FRAMING_MARGIN * (high - low) / 2 / np.tan(HALF_FIELD_OF_VIEW))
+    # points of the body, from shoulder to foot, relative to the beginning, middle and end of the path
+    centres = path[[0, len(path) // 2, -1]]
+    offsets = np.array([[x, y, z] for x in (0.0, 0.3) for y in (-0.25, 0.25) for z in (-0.75, -0.4, 0.0, 0.4)])
+    targets = (centres[:, None, :] + offsets).reshape(-1, 3)
     eyes = [centre + distance * direction for direction in _directions()]
     upward = [float(surface.p[2]) for surface in environment.surfaces if surface.R[2, 2] > 0.999]
     drawing.ground = min(upward, default=0.0)
-    drawing.camera = (centre, min(eyes, key=lambda eye: _hidden(eye, targets, environment)))
+    drawing.camera = (centre, min(eyes, key=lambda eye: _count_hidden(eye, targets, environment)))
 
 
 def _directions() -> list[np.ndarray]:
-    """Return candidate viewing directions (unit vectors): from front left to back, then the same from higher up."""
+    """Return candidate viewing directions (unit vectors): from front left to back, low, then high."""
     azimuths = np.radians([41, -41, 65, -65, 90, -90, 115, -115, 140, -140, 15, -15, 165, -165])
     return [
         np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
@@ -155,7 +159,7 @@ def _directions() -> list[np.ndarray]:
     ]
 
 
-def _hidden(eye: np.ndarray, targets: np.ndarray, environment: Environment) -> int:
+def _count_hidden(eye: np.ndarray, targets: np.ndarray, environment: Environment) -> int:
     """Return the number of ``targets`` (n, 3) that surfaces hide from ``eye``."""
     hidden = np.zeros(len(targets), dtype=bool)
     for surface in environment.surfaces:

@@ -19,14 +19,14 @@ from mcplan.view.support import draw_support
 
 @dataclass(frozen=True)
 class PatchForce:
-    """The force on one patch over the frames.
+    """Force on one patch in each frame.
 
     Attributes
     ----------
     place : (frames, 3) point of application, m.
-    force : (frames, 3) N.
+    force : (frames, 3) force, N.
     normal : (frames, 3) outward normal of the support; zero without a friction cone (no contact, or a grasp).
-    friction : (frames,) coefficient.
+    friction : (frames,) friction coefficient.
     """
 
     place: np.ndarray
@@ -42,14 +42,14 @@ class Film:
     Attributes
     ----------
     robot, environment : the scene.
-    times : (frames,) s, or the number of the stance.
+    times : (frames,) time, s; of a plan the number of the stance.
     q : (frames, nq) configurations.
     com : (frames, 3) centre of mass, m.
     ground : (frames,) height at which the centre of mass is projected, m.
-    touching : {patch: (frames,) booleans}, True in contact.
-    moved : {patch: (frames,) booleans}, True where this contact changes.
-    carrying : per frame the contacts that carry load; they define the support region.
-    forces : by patch.
+    touching : {patch: (frames,) booleans}, True in frames with this contact.
+    moved : {patch: (frames,) booleans}, True in frames in which this contact changes.
+    carrying : contacts that carry load in each frame; they define the support region.
+    forces : force on each patch.
     trails : (points, 3) paths of patches through the air.
     object_q : (frames, objects, 7) poses of the objects, or None if none moves.
     """
@@ -83,10 +83,12 @@ class Film:
             moved = self.moved.get(patch, np.zeros(len(self.times), dtype=bool))
             drawing.animate(f"{node}/{node_name(patch, 'patch ')}", visible=touching & ~moved)
             drawing.animate(f"{node}/{node_name(patch, 'moved ')}", visible=moved)
-        for patch, acting in self.forces.items():
+        for patch, patch_force in self.forces.items():
             node = node_name(patch)
-            draw_force(drawing, f"forces/{node}", acting.place, acting.force)
-            draw_cone(drawing, f"cones/{node}", acting.place, acting.force, acting.normal, acting.friction)
+            draw_force(drawing, f"forces/{node}", patch_force.place, patch_force.force)
+            draw_cone(
+                drawing, f"cones/{node}", patch_force.place, patch_force.force, patch_force.normal, patch_force.friction
+            )
         for number, trail in enumerate(self.trails):
             drawing.root[f"trails/{number}"].set_object(
                 shapes.mesh(*shapes.tube(trail, 0.004)), shapes.material(palette.TRAIL, flat=True)
@@ -96,16 +98,17 @@ class Film:
         return drawing
 
 
-def lowest(points: Sequence[np.ndarray]) -> np.ndarray:
+def contact_heights(points: Sequence[np.ndarray]) -> np.ndarray:
     """Return the height of the lowest contact point (k, 3) of each frame; without contact, that of the frame before."""
     height, last = np.zeros(len(points)), 0.0
-    for row, found in enumerate(points):
-        last = float(found[:, 2].min()) if len(found) else last
+    for row, frame_points in enumerate(points):
+        last = float(frame_points[:, 2].min()) if len(frame_points) else last
         height[row] = last
     return height
 
 
 def _draw_com(drawing: Drawing, com: np.ndarray, ground: np.ndarray) -> None:
+    """Draw the centre of mass as a ball, its projection as a disc, and the line between them."""
     colour = shapes.material(palette.COM, flat=True, on_top=True)
     drawing.root["com/ball"].set_object(mg.Sphere(0.025), colour)
     for name, solid, transform in (

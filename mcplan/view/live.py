@@ -14,22 +14,22 @@ from mcplan.planning.plan import Plan
 from mcplan.record.world import World
 from mcplan.robot.pose import rotation_from_quat
 from mcplan.sim.observer import Observer, StepSample
-from mcplan.util.arguments import instance
+from mcplan.util.arguments import check_instance
 from mcplan.view import palette, shapes
-from mcplan.view.arrow import NEWTON, SMALLEST_FORCE, draw_arrow
+from mcplan.view.arrow import METRES_PER_NEWTON, MIN_DRAWN_FORCE_N, draw_arrow
 from mcplan.view.drawing import Drawing, node_name
 from mcplan.view.environment import draw_environment, pose, set_stage
-from mcplan.view.page import POLICY, STYLES, encoded, filled
+from mcplan.view.page import POLICY, STYLES, base64_commands, fill_template
 from mcplan.view.robot import body_points, draw_robot, drawn_links
 from mcplan.view.server import PageServer, address_text
 
 SCRIPTS = ("element.js", "viewer.js", "live.js")
 
-SOCKETS = "ws://127.0.0.1:* ws://localhost:*"
-"""Allowed sources of frames: this machine, or the local end of an SSH tunnel."""
+SOCKET_SOURCES = "ws://127.0.0.1:* ws://localhost:*"
+"""Allowed sources of frames in the security policy: this machine, or the local end of an SSH tunnel."""
 
-FRAMES = 25.0
-"""Frames per second of clock time."""
+MAX_FRAME_RATE_HZ = 25.0
+"""Maximum number of frames per second of clock time."""
 
 
 class LiveView(Observer):
@@ -43,8 +43,8 @@ class LiveView(Observer):
 
     Parameters
     ----------
-    plan : Plan; its robot and environment are drawn, surfaces at their pose in the physics.
-    port : on 127.0.0.1; 0 takes a free one.
+    plan : plan whose robot and environment are drawn, surfaces at their pose in the physics.
+    port : port on 127.0.0.1; 0 takes a free one.
 
     Attributes
     ----------
@@ -54,11 +54,11 @@ class LiveView(Observer):
     Raises
     ------
     InputError
-        ``plan`` is no Plan, or the port cannot be used.
+        ``plan`` is not a Plan, or the port cannot be used.
     """
 
     def __init__(self, plan: Plan, port: int = 0):
-        plan = instance("LiveView", "plan", plan, Plan)
+        plan = check_instance("LiveView", "plan", plan, Plan)
         self._robot = plan.scenario.robot
         self._links = drawn_links(self._robot)
         self._drawing = Drawing()
@@ -73,14 +73,21 @@ class LiveView(Observer):
         colour = shapes.material(palette.COM, flat=True, on_top=True)
         self._drawing.root["com"].set_object(mg.Sphere(0.025), colour)
         self._patches = tuple(patches)
-        self._places = {surface.name: pose(surface.R, surface.p) for surface in plan.scenario.environment.surfaces}
-        self._moved: dict[str, np.ndarray] = {}
-        self._objects = [thing.name for thing in plan.scenario.environment.objects]
+        self._planned_poses = {
+            surface.name: pose(surface.R, surface.p) for surface in plan.scenario.environment.surfaces
+        }
+        self._surface_poses: dict[str, np.ndarray] = {}
+        self._objects = [item.name for item in plan.scenario.environment.objects]
         self._pose(plan.stances[0].q, {}, None)
-        data = {"commands": encoded(self._drawing), "camera": [point.tolist() for point in self._drawing.camera]}
-        page = filled("live.html", plan.scenario.name, data, STYLES, SCRIPTS, f"{POLICY}; connect-src 'self' {SOCKETS}")
-        self._phase, self._began, self._drawn = "", time.perf_counter(), -np.inf
-        self._last: StepSample | None = None
+        data = {
+            "commands": base64_commands(self._drawing),
+            "camera": [point.tolist() for point in self._drawing.camera],
+        }
+        page = fill_template(
+            "live.html", plan.scenario.name, data, STYLES, SCRIPTS, f"{POLICY}; connect-src 'self' {SOCKET_SOURCES}"
+        )
+        self._phase, self._start_time, self._last_push = "", time.perf_counter(), -np.inf
+        self._last_sample: StepSample | None = None
         try:
             self._server = PageServer(page, port, frames=True)
         except (OSError, OverflowError) as error:
@@ -89,26 +96,26 @@ class LiveView(Observer):
 
     @property
     def address(self) -> str:
-        """Address of the page, and how to reach it from another machine."""
+        """Address of the page; over SSH also the command for a tunnel."""
         return address_text(self.url)
 
     def on_world(self, world: World) -> None:
         """Take robot and surfaces from the physics, which may differ from the plan's (imperfections)."""
         self._robot = world.robot
         for surface in world.environment.surfaces:
-            place = pose(surface.R, surface.p)
-            if surface.name in self._moved or not np.array_equal(place, self._places[surface.name]):
-                self._moved[surface.name] = place
+            X = pose(surface.R, surface.p)
+            if surface.name in self._surface_poses or not np.array_equal(X, self._planned_poses[surface.name]):
+                self._surface_poses[surface.name] = X
 
     def on_start(self, steps_per_second: float, phases: int) -> None:
         """Start the clock."""
-        self._began = time.perf_counter()
+        self._start_time = time.perf_counter()
 
     def on_step(self, sample: StepSample) -> None:
-        """Push a frame, at most ``FRAMES`` per second."""
-        self._last, now = sample, time.perf_counter()
-        if now - self._drawn >= 1.0 / FRAMES:
-            self._drawn = now
+        """Push a frame, at most ``MAX_FRAME_RATE_HZ`` per second."""
+        self._last_sample, now = sample, time.perf_counter()
+        if now - self._last_push >= 1.0 / MAX_FRAME_RATE_HZ:
+            self._last_push = now
             self._push(sample)
 
     def on_phase(self, event: PhaseEvent) -> None:
@@ -118,8 +125,8 @@ class LiveView(Observer):
 
     def on_end(self, stopped: str | None) -> None:
         """Push the last frame, with the reason of the end."""
-        if self._last is not None:
-            self._push(self._last, f"stopped: {stopped}" if stopped else "the simulation has ended")
+        if self._last_sample is not None:
+            self._push(self._last_sample, f"stopped: {stopped}" if stopped else "the simulation has ended")
 
     def close(self) -> None:
         """Stop serving."""
@@ -132,8 +139,9 @@ class LiveView(Observer):
         self.close()
 
     def _push(self, sample: StepSample, ended: str = "") -> None:
+        """Send a frame to all pages: status (JSON) and packed meshcat commands, each with its length."""
         commands = self._drawing.frame(lambda: self._pose(sample.q, sample.wrenches, sample.objects))
-        clock = max(time.perf_counter() - self._began, 1e-9)
+        clock = max(time.perf_counter() - self._start_time, 1e-9)
         share = 1.0 if ended else min(1.0, sample.phase / max(sample.phases, 1))
         status = {"t": sample.t, "factor": sample.t / clock, "phase": self._phase, "share": share, "ended": ended}
         head = json.dumps(status).encode()
@@ -148,23 +156,23 @@ class LiveView(Observer):
         A page that connects late receives only this frame, so it must be complete.
         """
         robot, root = self._robot, self._drawing.root
-        for name, place in self._moved.items():
-            root["environment"]["surfaces"][node_name(name)].set_transform(place)
+        for name, X in self._surface_poses.items():
+            root["environment"]["surfaces"][node_name(name)].set_transform(X)
         for link in self._links:
             root["robot"][node_name(link)].set_transform(robot.frame_pose(q, link))
         root["com"].set_transform(pose(np.eye(3), robot.com(q)))
-        for name, at in zip(self._objects, () if objects is None else objects, strict=objects is not None):
-            place = pose(rotation_from_quat(at[3:]), at[:3])
-            root["environment"]["objects"][node_name(name)].set_transform(place)
+        for name, position_quat in zip(self._objects, () if objects is None else objects, strict=objects is not None):
+            X = pose(rotation_from_quat(position_quat[3:]), position_quat[:3])
+            root["environment"]["objects"][node_name(name)].set_transform(X)
         for patch in self._patches:
             force = np.asarray(wrenches.get(patch, np.zeros(6)))[:3]
             size = float(np.linalg.norm(force))
             node = root["forces"][node_name(patch)]
-            node.set_property("visible", size > SMALLEST_FORCE)
+            node.set_property("visible", size > MIN_DRAWN_FORCE_N)
             link = root["robot"][node_name(robot.patches[patch].link)]
-            link[node_name(patch, "patch ")].set_property("visible", size > SMALLEST_FORCE)
-            if size > SMALLEST_FORCE:
-                at = robot.frame_pose(q, patch)[:3, 3]
-                turn = rotation_from_quat(shapes.rotation_from_z(force[None])[0])
-                node["shaft"].set_transform(pose(turn @ np.diag([1.0, 1.0, size * NEWTON]), at))
-                node["head"].set_transform(pose(turn, at + force * NEWTON))
+            link[node_name(patch, "patch ")].set_property("visible", size > MIN_DRAWN_FORCE_N)
+            if size > MIN_DRAWN_FORCE_N:
+                origin = robot.frame_pose(q, patch)[:3, 3]
+                R = rotation_from_quat(shapes.rotation_from_z(force[None])[0])
+                node["shaft"].set_transform(pose(R @ np.diag([1.0, 1.0, size * METRES_PER_NEWTON]), origin))
+                node["head"].set_transform(pose(R, origin + force * METRES_PER_NEWTON))

@@ -18,10 +18,11 @@ from mcplan.util.text import escape_dot, escape_mathtext
 SUFFIXES = (".svg", ".png", ".pdf", ".dot")
 """File formats of the diagram."""
 
-WIDTH, HEIGHT, HALF, GAP = 2.0, 1.4, (0.8, 0.16), 0.95
+COLUMN_WIDTH, ROW_HEIGHT, HALF_BOX, ARROW_DEPTH = 2.0, 1.4, (0.8, 0.16), 0.95
 """Distance of columns and rows, half the size of a box, and the depth of the arrows below a row (inch)."""
 
-Corner = tuple[float, float]
+Point = tuple[float, float]
+"""Position in the diagram, inch."""
 
 Arrow = tuple[int, str | int, str]
 """Source state, target state or ``end`` or ``fail``, label of the criterion (empty: regular successor)."""
@@ -44,7 +45,7 @@ def arrows_of(states: Sequence[State], settings: ControlSettings) -> Iterator[Ar
 
 
 def save_machine(states: Sequence[State], settings: ControlSettings, path: Path, title: str) -> None:
-    """Write the diagram in the format of the suffix.
+    """Write the diagram of a state machine in the format of the suffix.
 
     Raises
     ------
@@ -77,19 +78,19 @@ def draw_machine(states: Sequence[State], settings: ControlSettings, title: str)
     rows = {stance: [k for k, s in enumerate(states) if s.phase.stance == stance] for stance in stances}
     ends = ["end"] + (["fail"] if any(to == "fail" for _, to, _ in arrows) else [])
     columns = max(max(map(len, rows.values())), len(rows[stances[-1]]) + 1)
-    place: dict[str | int, Corner] = {}
+    place: dict[str | int, Point] = {}
     for row, members in enumerate(rows.values()):
-        place |= {k: (WIDTH * column, -HEIGHT * row) for column, k in enumerate(members)}
+        place |= {k: (COLUMN_WIDTH * column, -ROW_HEIGHT * row) for column, k in enumerate(members)}
     for i, word in enumerate(ends):
-        place[word] = WIDTH * len(rows[stances[-1]]), -HEIGHT * (len(rows) - 1 + 0.6 * i)
-    height = HEIGHT * (len(rows) + 0.6 * (len(ends) - 1))
-    figure = Figure(figsize=(WIDTH * (columns + 0.4), height + 0.7), layout="constrained")
+        place[word] = COLUMN_WIDTH * len(rows[stances[-1]]), -ROW_HEIGHT * (len(rows) - 1 + 0.6 * i)
+    height = ROW_HEIGHT * (len(rows) + 0.6 * (len(ends) - 1))
+    figure = Figure(figsize=(COLUMN_WIDTH * (columns + 0.4), height + 0.7), layout="constrained")
     axes = figure.add_subplot()
-    axes.set(xlim=(-1.6, WIDTH * columns - 0.8), ylim=(0.75 - height, 0.8), aspect="equal")
+    axes.set(xlim=(-1.6, COLUMN_WIDTH * columns - 0.8), ylim=(0.75 - height, 0.8), aspect="equal")
     axes.set_title(escape_mathtext(title))
     axes.axis("off")
     for row, stance in enumerate(stances):
-        axes.text(-1.5, -HEIGHT * row, f"stance {stance}", va="center", fontsize=8, color="grey")
+        axes.text(-1.5, -ROW_HEIGHT * row, f"stance {stance}", va="center", fontsize=8, color="grey")
     for k, state in enumerate(states):
         _box(axes, place[k], state, settings)
     for word in ends:
@@ -100,27 +101,28 @@ def draw_machine(states: Sequence[State], settings: ControlSettings, title: str)
     return figure
 
 
-def _box(axes: Axes, place: Corner, state: State, settings: ControlSettings) -> None:
+def _box(axes: Axes, place: Point, state: State, settings: ControlSettings) -> None:
+    """Draw the box of a state, with the labels of its criteria below."""
     face, edge = ("#fff3d6", "#c07a00") if isinstance(state.phase, CustomPhase) else ("#e8eef7", "#6a83ad")
     until = state.until or state.phase.until(settings)
     ends = "\n".join(sorted(label.replace(" and ", " and\n") for label in labels_of(until)))
-    corner = place[0] - HALF[0], place[1] - HALF[1]
-    axes.add_patch(FancyBboxPatch(corner, 2 * HALF[0], 2 * HALF[1], boxstyle="round,pad=0", fc=face, ec=edge))
+    corner = place[0] - HALF_BOX[0], place[1] - HALF_BOX[1]
+    axes.add_patch(FancyBboxPatch(corner, 2 * HALF_BOX[0], 2 * HALF_BOX[1], boxstyle="round,pad=0", fc=face, ec=edge))
     axes.text(*place, escape_mathtext(state.name), ha="center", va="center", fontsize=8, weight="bold")
     axes.text(corner[0], corner[1] - 0.05, escape_mathtext(ends), va="top", fontsize=5.5, color="#444444")
 
 
-def _arrow(axes: Axes, start: Corner, end: Corner, label: str, number: int) -> None:
+def _arrow(axes: Axes, start: Point, end: Point, label: str, number: int) -> None:
     """Draw a transition, along the row or through the gap below it; irregular ones are red, with their criterion."""
     colour = "#b03030" if label else "#444444"
     (x0, y0), (x1, y1) = start, end
     if y0 == y1 and not label and x0 < x1:
-        corners = [(x0 + HALF[0], y0), (x1 - HALF[0], y1)]
+        corners = [(x0 + HALF_BOX[0], y0), (x1 - HALF_BOX[0], y1)]
     else:
-        shift = 0.15 + 0.09 * (number % 6) if label else 0.0  # arrows beside each other, not on top
-        gap = y0 - GAP + 0.3 * shift
-        corners = [(x0 + HALF[0] - 0.1 - shift, y0 - HALF[1]), (x0 + HALF[0] - 0.1 - shift, gap)]
-        corners += [(x1 + shift, gap), (x1 + shift, y1 + (HALF[1] if y1 < y0 else -HALF[1]))]
+        shift = 0.15 + 0.09 * (number % 6) if label else 0.0  # so that arrows do not overlap
+        gap = y0 - ARROW_DEPTH + 0.3 * shift
+        corners = [(x0 + HALF_BOX[0] - 0.1 - shift, y0 - HALF_BOX[1]), (x0 + HALF_BOX[0] - 0.1 - shift, gap)]
+        corners += [(x1 + shift, gap), (x1 + shift, y1 + (HALF_BOX[1] if y1 < y0 else -HALF_BOX[1]))]
         axes.text(corners[1][0] + 0.05, gap + 0.04, escape_mathtext(label), fontsize=6, color=colour)
     axes.plot(*zip(*corners, strict=True), color=colour, linewidth=0.9)
     head = {"arrowstyle": "->", "color": colour, "shrinkA": 0, "shrinkB": 0}

@@ -14,34 +14,34 @@ import numpy as np
 
 from mcplan.certificate.report import Report
 from mcplan.view import palette
-from mcplan.view.arrow import NEWTON
-from mcplan.view.drawing import Drawing, thing_name
+from mcplan.view.arrow import METRES_PER_NEWTON
+from mcplan.view.drawing import Drawing, item_name
 from mcplan.view.palette import band_colours
 
 
-def css(rgba: Sequence[float]) -> str:
+def css_colour(rgba: Sequence[float]) -> str:
     """Return a colour (0..1) in CSS, with an opacity of at least 0.4."""
     red, green, blue, alpha = rgba
     return f"rgba({round(255 * red)}, {round(255 * green)}, {round(255 * blue)}, {max(alpha, 0.4):g})"
 
 
 LAYERS = (
-    ("forces", f"contact forces ({100 * 100 * NEWTON:.0f} cm: 100 N)", palette.FORCE, True),
+    ("forces", f"contact forces ({100 * 100 * METRES_PER_NEWTON:.0f} cm: 100 N)", palette.FORCE, True),
     ("cones", "friction cones", palette.CONE, True),
     ("com", "centre of mass", palette.COM, True),
     ("support", "support region", palette.SUPPORT, True),
     ("trails", "foot and hand paths", palette.TRAIL, True),
     ("stiles", "ladder stiles (not modelled)", palette.STILE, True),
 )
-"""Layers: first name of the node paths, label, colour, and whether the layer is visible at first."""
+"""Layers: first name of their node paths, label, colour, and whether they are visible at first."""
 
-WITHIN = (
+LINK_LAYERS = (
     ("frame ", "frames", "frames (x y z: red green blue)", None),
     ("collision", "collision", "collision bodies, where they differ", palette.COLLISION),
 )
-"""Layers within the robot's links: prefix of the node names, key, label, colour."""
+"""Layers below the links of the robot: prefix of the node names, key, label, colour."""
 
-KEYS = (
+PATCH_COLOURS = (
     ("patch ", "patch in contact", palette.CONTACT),
     ("moved ", "patch that is moved there", palette.MOVED),
 )
@@ -53,49 +53,56 @@ def layers(drawing: Drawing, shown: Sequence[str] = ()) -> list[dict[str, Any]]:
 
     Parameters
     ----------
-    shown : keys of layers to show at first that are hidden by default.
+    shown : keys of layers below the links that are visible at first.
     """
-    found = []
-    for key, name, colour, on in LAYERS:
+    items = []
+    for key, name, colour, is_visible in LAYERS:
         if any(path.split("/")[0] == key for path in drawing.paths):
-            found.append({"key": key, "name": name, "colour": css(colour), "on": on, "nodes": [key]})
-    for begin, key, name, tint in WITHIN:
-        nodes = sorted({"/".join(p.split("/")[:3]) for p in drawing.paths if _in_link(p, begin)})
+            items.append({"key": key, "name": name, "colour": css_colour(colour), "on": is_visible, "nodes": [key]})
+    for prefix, key, name, rgba in LINK_LAYERS:
+        nodes = sorted({"/".join(p.split("/")[:3]) for p in drawing.paths if _in_link(p, prefix)})
         if nodes:
-            colour_text = None if tint is None else css(tint)
-            found.append({"key": key, "name": name, "colour": colour_text, "on": key in shown, "nodes": nodes})
-    return found
+            colour_text = None if rgba is None else css_colour(rgba)
+            items.append({"key": key, "name": name, "colour": colour_text, "on": key in shown, "nodes": nodes})
+    return items
 
 
 def colour_keys(drawing: Drawing) -> list[list[str]]:
     """Return the legend of the patch colours that occur in the drawing."""
-    return [[name, css(colour)] for begin, name, colour in KEYS if any(_in_link(p, begin) for p in drawing.seen)]
+    return [
+        [name, css_colour(colour)]
+        for prefix, name, colour in PATCH_COLOURS
+        if any(_in_link(p, prefix) for p in drawing.seen)
+    ]
 
 
 def arrows(drawing: Drawing) -> list[dict[str, str]]:
     """Return the name of each patch that has a force arrow, and the path of the arrow's node."""
     parts = [path.split("/") for path in drawing.paths]
     nodes = dict.fromkeys(part[1] for part in parts if part[0] == "forces" and len(part) > 2)
-    return [{"name": thing_name(node), "node": f"forces/{node}"} for node in nodes]
+    return [{"name": item_name(node), "node": f"forces/{node}"} for node in nodes]
 
 
-def _in_link(path: str, begin: str) -> bool:
+def _in_link(path: str, prefix: str) -> bool:
+    """Whether a node path is below a link of the robot, at a node with this prefix."""
     parts = path.split("/")
-    return len(parts) > 2 and parts[0] == "robot" and parts[2].startswith(begin)
+    return len(parts) > 2 and parts[0] == "robot" and parts[2].startswith(prefix)
 
 
 STYLES = ("theme.css", "page.css")
+"""Style sheets of `web` in every page with a scene."""
+
 SCRIPTS = (
     "element.js", "charts.js", "viewer.js", "stage.js", "clock.js", "timeline.js", "labels.js", "ghost.js", "card.js",
     "legend.js", "keys.js",
 )  # fmt: skip
-"""Files of `web` in every page with a scene, in order."""
+"""Scripts of `web` in every page with a scene, in order."""
 
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
     "media-src blob:; worker-src blob:; frame-src 'self'"
 )
-"""Content security policy: the page loads nothing from outside, whatever names a file contains."""
+"""Content security policy: the page loads nothing from other addresses."""
 
 
 @dataclass(frozen=True)
@@ -108,14 +115,14 @@ class Page:
     drawing : the scene with its animation.
     bands : items of the time line: ``begin``, ``end``, ``name``, ``colour``, and optional ``facts``.
     duration : length of the motion on the time line, in its unit; 0 without a motion.
-    seconds : if the time line counts stances: time of each stance (s), which sets the playing speed.
+    seconds : if the time line counts stances, the playing time of each stance (s); otherwise empty.
     stances : whether the time line counts stances, with one band around each whole number, instead of seconds.
     tree : the panel of the search tree (`view.tree_panel`), or None.
     readings : charts below the time line (`view.readings`), or None.
     certificate : checks of the certificate (`certificate_data`), or None.
     ghost : postures of the target stances (`view.robot.ghost_data`), or None.
     plan : the executed stances: ``name``, ``margin``, and the time ``t`` or None.
-    shown : keys of layers to show at first that are hidden by default (`layers`).
+    shown : keys of layers below the links that are visible at first (`layers`).
     """
 
     title: str
@@ -153,25 +160,25 @@ class Page:
             "layers": layers(self.drawing, self.shown),
             "keys": colour_keys(self.drawing),
             "forces": arrows(self.drawing),
-            "newton": NEWTON,
+            "newton": METRES_PER_NEWTON,
             "tree": self.tree,
             "readings": self.readings,
             "certificate": self.certificate,
             "ghost": self.ghost,
             "plan": list(self.plan),
-            "commands": encoded(self.drawing),
+            "commands": base64_commands(self.drawing),
             "tracks": self.drawing.tracks(),
         }
         scripts = [*SCRIPTS, "main.js", "pictures.js", *(["tree.js"] if self.tree is not None else [])]
-        return filled("page.html", self.title, data, STYLES, scripts)
+        return fill_template("page.html", self.title, data, STYLES, scripts)
 
 
-def encoded(drawing: Drawing) -> list[str]:
-    """Return the commands of a drawing as text for a page."""
+def base64_commands(drawing: Drawing) -> list[str]:
+    """Return the commands of a drawing in base 64, for a page."""
     return [base64.b64encode(command).decode("ascii") for command in drawing.commands()]
 
 
-def filled(
+def fill_template(
     template: str,
     title: str,
     data: dict[str, Any],
@@ -184,24 +191,27 @@ def filled(
 
     Parameters
     ----------
-    data : available to the scripts as ``data``.
+    template : file name.
+    title : title of the page.
+    data : plain values that scripts access as ``data``.
+    styles, scripts : file names, in order.
     policy : content security policy.
-    parts : further markup by its name in the template; the caller escapes texts in it.
+    parts : further markup by its name in the template; texts in it must be escaped.
     """
-    pieces = (part("head.html") + part(template) + part("foot.html")).split("{{")
+    pieces = (web_file("head.html") + web_file(template) + web_file("foot.html")).split("{{")
     # no text from a user's file may close the script element, or open another
-    known = {
+    values = {
         "TITLE": html.escape(title),
         "POLICY": policy,
         "DATA": json.dumps(data).replace("<", "\\u003c"),
-        "STYLE": "\n".join(part(name) for name in styles),
-        "SCRIPT": "\n".join(part(name) for name in scripts),
+        "STYLE": "\n".join(web_file(name) for name in styles),
+        "SCRIPT": "\n".join(web_file(name) for name in scripts),
         **parts,
     }
     if any(piece.startswith("VIEWER}}") for piece in pieces):
         viewer_js = (Path(meshcat.__file__).parent / "viewer" / "dist" / "main.min.js").read_text(encoding="utf-8")
-        known["VIEWER"] = viewer_js.replace("</script", "<\\/script")
-    return pieces[0] + "".join(known[name] + rest for name, rest in (piece.split("}}", 1) for piece in pieces[1:]))
+        values["VIEWER"] = viewer_js.replace("</script", "<\\/script")
+    return pieces[0] + "".join(values[name] + rest for name, rest in (piece.split("}}", 1) for piece in pieces[1:]))
 
 
 def certificate_data(certificate: Report | None) -> dict[str, Any] | None:
@@ -225,6 +235,6 @@ def band_items(bands: Sequence[tuple[float, float, str]]) -> list[dict[str, Any]
     return [{"begin": b, "end": e, "name": name, "colour": colours[name]} for b, e, name in bands]
 
 
-def part(name: str) -> str:
-    """Return a file of `web`: a template, a style or a script."""
+def web_file(name: str) -> str:
+    """Return the text of a file of `web`: a template, a style sheet or a script."""
     return resources.files("mcplan.view").joinpath("web", name).read_text(encoding="utf-8")

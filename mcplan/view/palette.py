@@ -25,6 +25,7 @@ OBJECT = (0.62, 0.52, 0.70, 1.0)
 STILE = (0.62, 0.64, 0.68, 1.0)
 COLLISION = (0.70, 0.45, 0.42, 0.35)
 ROBOT = (0.80, 0.81, 0.84, 1.0)
+"""Colours of the replay: red, green, blue, opacity, from 0 to 1."""
 
 PHASES = {
     "stand": "#b4bdca",
@@ -45,9 +46,9 @@ PHASES = {
 """Colour of each kind of phase."""
 
 CHANGES = {"start": PHASES["stand"], "add": PHASES["load"], "remove": PHASES["unload"], "shift": PHASES["shift"]}
-"""Colour of a stance by its change: that of the corresponding phase."""
+"""Colour of each kind of change from stance to stance: that of the corresponding phase."""
 
-OWN = ("#e07b5f", "#5fa8d3", "#c58bc9", "#8aa05a")
+CUSTOM_PHASES = ("#e07b5f", "#5fa8d3", "#c58bc9", "#8aa05a")
 """Colours of custom states."""
 
 LIMITS = {
@@ -78,7 +79,7 @@ def phase_colour(name: str) -> str:
     """Return the colour of a phase or change by its kind, the word before the first space."""
     kind = name.split(" ")[0]
     known = PHASES | CHANGES
-    return known[kind] if kind in known else OWN[zlib.crc32(kind.encode()) % len(OWN)]
+    return known[kind] if kind in known else CUSTOM_PHASES[zlib.crc32(kind.encode()) % len(CUSTOM_PHASES)]
 
 
 def phase_bands(run: Run) -> list[tuple[float, float, str]]:

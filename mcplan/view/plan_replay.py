@@ -23,7 +23,7 @@ from mcplan.view.palette import band_colours
 from mcplan.view.plan_film import TREE_GAP, Frame, film, node_frames, stance_frames, trails
 from mcplan.view.readings import plan_charts
 from mcplan.view.robot import ghost_data, patch_mesh
-from mcplan.view.tree_panel import shown_nodes, tree_panel, tried_patches
+from mcplan.view.tree_panel import drawn_nodes, rejected_patches, tree_panel
 
 MARGINS = {
     "equilibrium": ("resisted push", "{:.1f} N"),
@@ -34,7 +34,7 @@ MARGINS = {
     "position": ("distance to a joint limit", "{:.3f}"),
     "clearance": ("clearance", "{:.1f} mm"),
 }
-"""By name of a margin: label and format; clearance in mm, position without the joint's unit."""
+"""Label and format of each margin; clearance in mm, position without the unit of the joint."""
 
 
 def plan_page(plan: Plan, tree: SearchTree | None = None, certificate: Report | None = None) -> str:
@@ -95,32 +95,32 @@ def _page(
     panel = None
     if tree is not None and tree.nodes:
         begin = max(len(stances) - 1, 0) + TREE_GAP
-        shown = shown_nodes(tree)
-        frames = [*frames, *node_frames(scenario, tree, shown, begin)]
-        panel = tree_panel(scenario, tree, shown, begin, failure, stances)
+        indices = drawn_nodes(tree)
+        frames = [*frames, *node_frames(scenario, tree, indices, begin)]
+        panel = tree_panel(scenario, tree, indices, begin, failure, stances)
     drawing = film(scenario, frames, paths).draw()
     if panel is not None and tree is not None:
-        _draw_tried(drawing, scenario, tree)
+        _draw_rejected_patches(drawing, scenario, tree)
     return Page(scenario.name, drawing, [], 0.0, True, panel)
 
 
-def _draw_tried(drawing: Drawing, scenario: Scenario, tree: SearchTree) -> None:
+def _draw_rejected_patches(drawing: Drawing, scenario: Scenario, tree: SearchTree) -> None:
     """Draw the patches of rejected moves, hidden until such a move is selected."""
-    for name in tried_patches(tree, scenario):
+    for name in rejected_patches(tree, scenario):
         node = drawing.root["tried"][node_name(name)]
         polygon = scenario.robot.patches[name].polygon
         node.set_object(patch_mesh(polygon), shapes.material(palette.TRIED, flat=True, on_top=True))
         node.set_property("visible", False)
 
 
-def margin_words(robot: Robot) -> dict[str, tuple[str, str]]:
-    """Return `MARGINS` with the unit of a robot's joints."""
+def margin_labels(robot: Robot) -> dict[str, tuple[str, str]]:
+    """Return label and format of each margin, with the unit of a robot's joints."""
     label, form = MARGINS["position"]
     return MARGINS | {"position": (label, f"{form} {unit_of_all(robot.joint_units)}")}
 
 
 def stance_bands(plan: Plan) -> list[dict[str, Any]]:
-    """Return the bands of a plan's time line: one around each stance, coloured by what changes."""
+    """Return the bands of a plan's time line: one around each stance, coloured by its kind of change."""
     names = [stance.title for stance in plan.stances]
     colours = band_colours(names)
     last = len(names) - 1
@@ -137,6 +137,7 @@ def stance_bands(plan: Plan) -> list[dict[str, Any]]:
 
 
 def _facts(plan: Plan, k: int, touching: Sequence[Contact]) -> dict[str, Any]:
+    """Return the contacts and margins of stance ``k``, for the card of the page."""
     stance, contacts = plan.stances[k], []
     for contact in touching:
         load = "no load"
@@ -145,7 +146,7 @@ def _facts(plan: Plan, k: int, touching: Sequence[Contact]) -> dict[str, Any]:
         moved = "moved" if contact.patch == stance.moved else ""
         contacts.append([f"{contact.patch} on {contact.support}", load, moved])
     values = []
-    for name, (label, form) in margin_words(plan.scenario.robot).items():
+    for name, (label, form) in margin_labels(plan.scenario.robot).items():
         if name in stance.margins:
             value = stance.margins[name]
             scale = 1e3 if name == "clearance" else 1.0

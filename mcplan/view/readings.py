@@ -11,18 +11,20 @@ from mcplan.view.palette import LIMITS, PATCHES
 from mcplan.view.plan_film import carries_load
 
 TORQUE, VELOCITY, FRICTION, MARGIN = "#c2410c", "#7c3aed", "#2e8b57", "#1f6fd0"
-"""Colours of curves."""
+"""Colours of the curves of these quantities."""
 
 
 def run_charts(readings: Readings) -> dict[str, Any]:
     """Return the charts of a run: time (s), and charts with their curves, unit and limit."""
     run, middle = readings.run, readings.middle
-    carried = []
+    patch_curves = []
     for i, patch in enumerate(run.patches):
         if np.any(readings.forces[:, i] > LOADED_N):
             kinds = np.where(np.isnan(max_grip_force(run, patch)[middle]), "cone", "grip").tolist()
-            used = numbers(readings.worst(readings.cone_share[:, i]), 3)
-            carried.append(_curve(patch, _patch_colour(i), readings.forces[middle, i], 1) | {"of": kinds, "used": used})
+            used = rounded_values(readings.worst(readings.cone_share[:, i]), 3)
+            patch_curves.append(
+                _curve(patch, _patch_colour(i), readings.forces[middle, i], 1) | {"of": kinds, "used": used}
+            )
     limits = []
     for name, colour in (("torque", TORQUE), ("velocity", VELOCITY)):
         share, joints = readings.shares(name)
@@ -31,14 +33,14 @@ def run_charts(readings: Readings) -> dict[str, Any]:
     limits.append(_curve("friction cone", FRICTION, 100 * cone, 1))
     margin = _curve("margin", MARGIN, 100 * readings.depth, 2)
     return {
-        "t": numbers(run.t[middle] - run.t[0], 4),
+        "t": rounded_values(run.t[middle] - run.t[0], 4),
         "charts": [
-            _chart("contact forces", "N", [*carried, _curve("all", "total", readings.total[middle], 1)], low=0),
+            _chart("contact forces", "N", [*patch_curves, _curve("all", "total", readings.total[middle], 1)], low=0),
             _chart("limits used", "%", limits, low=0, limit=100),
             _chart("centre of mass to the region's edge", "cm", [margin], limit=0),
             *_pace_chart(readings),
         ],
-        "patches": carried,
+        "patches": patch_curves,
     }
 
 
@@ -72,28 +74,29 @@ def _pace_chart(readings: Readings) -> Iterator[dict[str, Any]]:
     pace = readings.pace
     if not pace.has_active_limits:
         return
-    at = pace.active_limits_at(readings.middle)
+    bounds = pace.active_limits_at(readings.middle)
     curves = []
-    for kind in [kind for kind in LIMITS if any(bound is not None and bound.kind == kind for bound in at)]:
-        mine = [bound if bound is not None and bound.kind == kind else None for bound in at]
-        used = np.array([np.nan if bound is None else 100.0 * bound.share for bound in mine])
-        whose = ["" if bound is None else bound.owner for bound in mine]
+    for kind in [kind for kind in LIMITS if any(bound is not None and bound.kind == kind for bound in bounds)]:
+        of_kind = [bound if bound is not None and bound.kind == kind else None for bound in bounds]
+        used = np.array([np.nan if bound is None else 100.0 * bound.share for bound in of_kind])
+        whose = ["" if bound is None else bound.owner for bound in of_kind]
         curves.append(_curve(kind, LIMITS[kind], used, 0) | {"whose": whose})
     yield _chart(f"what bounds the pace {pace.name}, of its margin", "%", curves, low=0, limit=100)
 
 
 def _chart(name: str, unit: str, curves: list[dict[str, Any]], **bounds: float) -> dict[str, Any]:
+    """Return a chart; ``bounds`` are ``low``, the lower end of the axis, and ``limit``, a dashed line."""
     return {"name": name, "unit": unit, **bounds, "curves": curves}
 
 
 def _curve(name: str, colour: str, values: np.ndarray, digits: int) -> dict[str, Any]:
-    return {"name": name, "colour": colour, "values": numbers(values, digits)}
+    return {"name": name, "colour": colour, "values": rounded_values(values, digits)}
 
 
 def _patch_colour(index: int) -> str:
     return PATCHES[index % len(PATCHES)]
 
 
-def numbers(values: np.ndarray, digits: int) -> list[float | None]:
+def rounded_values(values: np.ndarray, digits: int) -> list[float | None]:
     """Return rounded values for a page; None for NaN and infinity."""
     return [round(float(value), digits) if np.isfinite(value) else None for value in values]

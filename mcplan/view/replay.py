@@ -9,14 +9,14 @@ from mcplan.certificate.report import Report
 from mcplan.record.run import Run
 from mcplan.record.world import with_imperfections
 from mcplan.view.drawing import Drawing
-from mcplan.view.film import Film, PatchForce, lowest
+from mcplan.view.film import Film, PatchForce, contact_heights
 from mcplan.view.page import Page, band_items, certificate_data
 from mcplan.view.palette import phase_bands
 from mcplan.view.readings import run_charts
 from mcplan.view.robot import robot_to_draw, run_ghost
 
-MIN_TRAIL = 0.03
-"""m: shorter paths through the air are not drawn."""
+MIN_TRAIL_LENGTH_M = 0.03
+"""Shorter paths through the air are not drawn (m)."""
 
 
 def replay_page(run: Run, certificate: Report | None = None, readings: Readings | None = None) -> str:
@@ -24,7 +24,7 @@ def replay_page(run: Run, certificate: Report | None = None, readings: Readings 
 
     Parameters
     ----------
-    readings : of the run, if already computed.
+    readings : readings of the run, if already computed.
     """
     return run_page(run, certificate, readings).text()
 
@@ -47,18 +47,18 @@ def run_page(run: Run, certificate: Report | None = None, readings: Readings | N
 def _stances(run: Run) -> list[dict[str, Any]]:
     """Return the stances of the plan with the time when the motion to each begins; None if it never began."""
     targets = np.array([-1 if phase.stance is None else phase.stance for phase in run.record.phases])[run.phase]
-    found = []
+    items = []
     for k, stance in enumerate(run.plan.stances):
         samples = np.flatnonzero(targets == k)
         push = stance.margins.get("equilibrium")
-        found.append(
+        items.append(
             {
                 "name": f"{k} {stance.title}",
                 "margin": "" if push is None else f"push {push:.0f} N",
                 "t": float(run.t[samples[0]] - run.t[0]) if len(samples) else None,
             }
         )
-    return found
+    return items
 
 
 def replay(run: Run, frames_per_second: float = 30.0) -> Drawing:
@@ -72,7 +72,7 @@ def replay(run: Run, frames_per_second: float = 30.0) -> Drawing:
         times=times,
         q=run.q[frames],
         com=run.com[frames],
-        ground=lowest([run.point_xyz[run.points(k)] for k in frames]),
+        ground=contact_heights([run.point_xyz[run.points(k)] for k in frames]),
         touching={name: run.active[frames, column] for column, name in enumerate(run.patches)},
         carrying=[run.contacts(int(k)) for k in frames],
         forces={name: _force(run, column, frames) for column, name in enumerate(run.patches)},
@@ -83,7 +83,7 @@ def replay(run: Run, frames_per_second: float = 30.0) -> Drawing:
 
 
 def _force(run: Run, column: int, frames: np.ndarray) -> PatchForce:
-    """Return the force of one patch, its cone, and its place: the mean of the contact points weighted by force."""
+    """Return the force of one patch, its cone, and its point: the mean of the contact points weighted by force."""
     place, force, normal = (np.zeros((len(frames), 3)) for _ in range(3))
     friction = run.patch_friction(run.patches[column])[frames]
     for row, k in enumerate(frames):
@@ -112,6 +112,6 @@ def _trails(run: Run, column: int, frames: np.ndarray) -> list[np.ndarray]:
         path = run.robot.frame_pose(run.q[rows], name)[:, :3, 3]
         steps = np.linalg.norm(np.diff(path, axis=0), axis=1)
         path = path[np.concatenate([[True], steps > 1e-4])]
-        if steps.sum() > MIN_TRAIL and len(path) > 2:
+        if steps.sum() > MIN_TRAIL_LENGTH_M and len(path) > 2:
             trails.append(path)
     return trails

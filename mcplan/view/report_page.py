@@ -15,16 +15,17 @@ from mcplan.certificate.report import Check, Report
 from mcplan.planning.search.tree import SearchTree
 from mcplan.record.run import Run
 from mcplan.scenario.scenario import Scenario
-from mcplan.view.page import band_items, filled
+from mcplan.view.page import band_items, fill_template
 from mcplan.view.palette import phase_bands
-from mcplan.view.plan_replay import margin_words, tree_page
+from mcplan.view.plan_replay import margin_labels, tree_page
 from mcplan.view.readings import run_charts
 from mcplan.view.replay import replay_page
 
 STYLES = ("theme.css", "report.css")
 SCRIPTS = ("element.js", "charts.js", "report.js")
+"""Style sheets and scripts (files of `web`) of the report."""
 
-AMOUNT = re.compile(r"[-+]?\d[\d.,]*(e[-+]?\d+)? ?(%|[^\s\d]\S{0,3})?")
+NUMBER_WITH_UNIT = re.compile(r"[-+]?\d[\d.,]*(e[-+]?\d+)? ?(%|[^\s\d]\S{0,3})?")
 """A number with an optional unit."""
 
 CRITERIA_NOTE = (
@@ -44,9 +45,9 @@ def report_page(run: Run, certificate: Report, replay: str | None = None, readin
 
     Parameters
     ----------
-    certificate : of the run, from `mcplan.verify`.
+    certificate : certificate of the run (`mcplan.verify`).
     replay : the replay page (`view.replay`) to embed, if already made.
-    readings : of the run, if already computed.
+    readings : readings of the run, if already computed.
     """
     readings = readings or Readings(run)
     bands = band_items(phase_bands(run))
@@ -57,7 +58,7 @@ def report_page(run: Run, certificate: Report, replay: str | None = None, readin
     body = [
         f"<h1>{_text(run.scenario.name)}</h1>",
         f'<p class="about">{_text(about)}, mcplan {_text(run.record.mcplan)}</p>',
-        _answer(answer(run, certificate), certificate.success),
+        _result_box(result_sentence(run, certificate), certificate.success),
         _failures(certificate.failures),
         "<h2>Closest calls</h2>",
         _calls(closest_calls(run, certificate)),
@@ -81,7 +82,7 @@ def report_page(run: Run, certificate: Report, replay: str | None = None, readin
         "<footer>Written by mcplan. The page is self-contained; it fetches nothing. The certificate is recomputed "
         "from the record of the run, independently of the controller.</footer>",
     ]
-    return _filled(run.scenario.name, data, body)
+    return _page(run.scenario.name, data, body)
 
 
 def failure_page(scenario: Scenario, failure: str, tree: SearchTree | None) -> str:
@@ -91,40 +92,40 @@ def failure_page(scenario: Scenario, failure: str, tree: SearchTree | None) -> s
     body = [
         f"<h1>{_text(scenario.name)}</h1>",
         f'<p class="about">{_text(scenario.robot.name)}</p>',
-        _answer(f"No plan was found for {scenario.name}, so nothing was simulated.", False),
+        _result_box(f"No plan was found for {scenario.name}, so nothing was simulated.", False),
         f"<ul class='broken'>{''.join(f'<li>{_text(line)}</li>' for line in reasons)}</ul>",
         "" if page is None else "<h2>The search</h2>" + _frame(page),
         "<footer>Written by mcplan. The page is self-contained; it fetches nothing.</footer>",
     ]
     data: dict[str, Any] = {"readings": None}
-    return _filled(scenario.name, data, body)
+    return _page(scenario.name, data, body)
 
 
-def _filled(name: str, data: dict[str, Any], body: Sequence[str]) -> str:
-    return filled("report.html", f"{name}: report", data, STYLES, SCRIPTS, BODY="\n".join(body))
+def _page(name: str, data: dict[str, Any], body: Sequence[str]) -> str:
+    return fill_template("report.html", f"{name}: report", data, STYLES, SCRIPTS, BODY="\n".join(body))
 
 
-def answer(run: Run, certificate: Report) -> str:
+def result_sentence(run: Run, certificate: Report) -> str:
     """Return the result of a run in one sentence."""
-    who, name = run.record.robot.name, run.scenario.name
+    robot, name = run.record.robot.name, run.scenario.name
     duration = f"{run.t[-1] - run.t[0] + run.dt:.1f} s"
     judged = sum(1 for check in certificate.checks if check.bound)
     if certificate.success:
         return (
-            f"{who} executed {name}, {len(run.plan.stances)} stances in {duration}, reached its goal, "
+            f"{robot} executed {name}, {len(run.plan.stances)} stances in {duration}, reached its goal, "
             f"and all {judged} checks of the certificate hold."
         )
     broken = len(certificate.failures)
     checks = f"{broken} of {judged} checks of the certificate {'is' if broken == 1 else 'are'} broken"
     if run.record.stopped:
-        return f"{who} did not complete {name}: it stopped after {duration}, and {checks}."
+        return f"{robot} did not complete {name}: it stopped after {duration}, and {checks}."
     if certificate.values.get("fell"):
-        return f"{who} fell while executing {name} ({duration}); {checks}."
+        return f"{robot} fell while executing {name} ({duration}); {checks}."
     goal = "reached its goal" if certificate.values.get("goal_reached") else "did not reach its goal"
     return (
-        f"{who} {goal} in {name} ({duration}), but {checks}."
+        f"{robot} {goal} in {name} ({duration}), but {checks}."
         if goal[0] == "r"
-        else (f"{who} {goal} in {name} ({duration}); {checks}.")
+        else (f"{robot} {goal} in {name} ({duration}); {checks}.")
     )
 
 
@@ -132,7 +133,7 @@ def _text(value: object) -> str:
     return html.escape(str(value), quote=True)
 
 
-def _answer(sentence: str, good: bool) -> str:
+def _result_box(sentence: str, good: bool) -> str:
     return f'<div class="answer {"good" if good else "bad"}">{_text(sentence)}</div>'
 
 
@@ -143,11 +144,11 @@ def _failures(failures: Sequence[str]) -> str:
 
 def _with_time(text: str) -> str:
     """Escape a text and make its first time a link into the replay."""
-    found = TIME_PATTERN.search(text)
-    if found is None:
+    match = TIME_PATTERN.search(text)
+    if match is None:
         return _text(text)
-    begin, end = found.span("text")
-    return _text(text[:begin]) + _time(float(found["t"]), found["text"]) + _text(text[end:])
+    begin, end = match.span("text")
+    return _text(text[:begin]) + _time(float(match["t"]), match["text"]) + _text(text[end:])
 
 
 def _time(t: float | None, text: str | None = None) -> str:
@@ -155,7 +156,7 @@ def _time(t: float | None, text: str | None = None) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[str] = ()) -> str:
-    """Return a table of cells that are already markup; ``kinds`` are classes of the rows."""
+    """Return a table of cells that are already markup; ``kinds`` are the CSS classes of the rows."""
     body = [
         f'<tr class="{kinds[i] if i < len(kinds) else ""}">'
         + "".join(f"<td{_attributes(name, cell)}>{cell}</td>" for name, cell in zip(head, row, strict=True))
@@ -168,7 +169,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[s
 
 def _attributes(name: str, cell: str) -> str:
     """Return the attributes of a cell: the column's name for narrow screens; a class that keeps numbers on one line."""
-    number = ' class="number"' if AMOUNT.fullmatch(cell) else ""
+    number = ' class="number"' if NUMBER_WITH_UNIT.fullmatch(cell) else ""
     return number + (f' data-head="{_text(name)}"' if cell else ' data-empty=""')
 
 
@@ -223,8 +224,8 @@ def _notices(notices: Sequence[dict[str, Any]]) -> str:
 
 
 def _phases(run: Run) -> str:
-    first = np.flatnonzero(np.diff(run.phase, prepend=-1))
-    ends = np.append(first[1:], len(run))
+    starts = np.flatnonzero(np.diff(run.phase, prepend=-1))
+    ends = np.append(starts[1:], len(run))
     rows = [
         (
             _text(run.phases[run.phase[k]]),
@@ -232,7 +233,7 @@ def _phases(run: Run) -> str:
             f"{(end - k) * run.dt:.2f} s",
             _text(run.record.phases[run.phase[k]].ended_by or ""),
         )
-        for k, end in zip(first, ends, strict=True)
+        for k, end in zip(starts, ends, strict=True)
     ]
     table = _table(("phase", "from", "for", "ended by"), rows)
     return f"<details><summary>Phases ({len(rows)})</summary>{table}{CRITERIA_NOTE}</details>"
@@ -285,7 +286,7 @@ def _pace(pace: PaceOfRun) -> str:
 
 def _stances(run: Run) -> str:
     stances = run.plan.stances
-    labels = margin_words(run.robot).items()
+    labels = margin_labels(run.robot).items()
     margins = {name: words for name, words in labels if any(name in stance.margins for stance in stances)}
     rows = []
     for k, stance in enumerate(stances):

@@ -20,19 +20,20 @@ from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing, node_name
 from mcplan.view.environment import pose
 
-PATCH_OVERHANG = 0.008
-"""m: overhang of a patch's plate, so that it is visible around the link."""
+PATCH_OVERHANG_M = 0.008
+"""Overhang of the plate of a patch, so that it is visible around the link (m)."""
 
 BALL_SCALE = 1.05
 """Drawn radius of a spherical patch / its radius, so that it covers the link's own surface."""
 
 AXIS_LENGTH, AXIS_RADIUS = 0.08, 0.002
-"""m: length and radius of the axes of a frame; x is red, y green, z, which points out of the link, blue."""
+"""Length and radius of the axes of a frame (m)."""
 
-AXES = ((0.85, 0.15, 0.15, 1.0), (0.15, 0.65, 0.15, 1.0), (0.15, 0.25, 0.85, 1.0))
+AXIS_COLOURS = ((0.85, 0.15, 0.15, 1.0), (0.15, 0.65, 0.15, 1.0), (0.15, 0.25, 0.85, 1.0))
+"""Colours of the axes of a frame: x red, y green, z blue (z of a patch points out of the link)."""
 
 CAMERA_SAMPLES = 30
-"""Sampled configurations of a motion for the camera."""
+"""Maximum number of configurations of a motion from which the camera is set."""
 
 
 def draw_robot(drawing: Drawing, robot: Robot, path: str = "robot") -> None:
@@ -73,7 +74,7 @@ def body_points(robot: Robot, q: np.ndarray) -> np.ndarray:
 def patch_mesh(polygon: np.ndarray):
     """Return a thin plate, slightly larger than the patch; for a line or point, a strip."""
     polygon = np.asarray(polygon, dtype=float)
-    half = PATCH_OVERHANG
+    half = PATCH_OVERHANG_M
     if len(polygon) < 3:
         begin, end = polygon[0], polygon[-1]
         along = (end - begin) / (np.linalg.norm(end - begin) or 1.0)
@@ -83,13 +84,13 @@ def patch_mesh(polygon: np.ndarray):
         polygon = np.array([begin - across, end - across, end + across, begin + across])
     else:
         outward = polygon - polygon.mean(axis=0)
-        polygon = polygon + np.sqrt(2) * PATCH_OVERHANG * outward / np.linalg.norm(outward, axis=1, keepdims=True)
+        polygon = polygon + np.sqrt(2) * PATCH_OVERHANG_M * outward / np.linalg.norm(outward, axis=1, keepdims=True)
     return shapes.mesh(*shapes.prism(polygon, 0.002, -0.002))
 
 
 def animate_robot(drawing: Drawing, robot: Robot, q: np.ndarray, path: str = "robot") -> None:
     """Move the links through the configurations ``q`` (frames, nq)."""
-    for link in dict.fromkeys([robot.link_names[0], *drawn_links(robot)]):  # the base has axes at least
+    for link in dict.fromkeys([robot.link_names[0], *drawn_links(robot)]):  # the base, which has axes, too
         X = robot.frame_pose(q, link)
         quat = shapes.continuous(Rotation.from_matrix(X[:, :3, :3]).as_quat(scalar_first=True))
         drawing.animate(f"{path}/{node_name(link)}", position=X[:, :3, 3], quat_wxyz=quat)
@@ -108,14 +109,14 @@ def draw_collision(drawing: Drawing, robot: Robot) -> None:
                 node.set_property("visible", False)
 
 
-def _equal_geometry(one: Geometry, two: Geometry) -> bool:
+def _equal_geometry(a: Geometry, b: Geometry) -> bool:
     """Return whether two geometries are equal, as collision and visual geometry often are."""
-    if not (np.array_equal(one.R, two.R) and np.array_equal(one.p, two.p) and type(one.shape) is type(two.shape)):
+    if not (np.array_equal(a.R, b.R) and np.array_equal(a.p, b.p) and type(a.shape) is type(b.shape)):
         return False
-    if isinstance(one.shape, MeshShape) and isinstance(two.shape, MeshShape):
-        pairs = ((one.shape.vertices, two.shape.vertices), (one.shape.faces, two.shape.faces))
-        return all(np.array_equal(mine, other) for mine, other in pairs)
-    return one.shape == two.shape
+    if isinstance(a.shape, MeshShape) and isinstance(b.shape, MeshShape):
+        pairs = ((a.shape.vertices, b.shape.vertices), (a.shape.faces, b.shape.faces))
+        return all(np.array_equal(x, y) for x, y in pairs)
+    return a.shape == b.shape
 
 
 def draw_frames(drawing: Drawing, robot: Robot, patches: Iterable[str]) -> None:
@@ -124,11 +125,11 @@ def draw_frames(drawing: Drawing, robot: Robot, patches: Iterable[str]) -> None:
     for name in patches:
         patch = robot.patches[name]
         frames.setdefault(patch.link, []).append((name, pose(patch.R, patch.p)))
-    for link, found in frames.items():
-        for name, X in found:
+    for link, link_frames in frames.items():
+        for name, X in link_frames:
             path = f"robot/{node_name(link)}/{node_name(name, 'frame ')}"
-            for axis, colour in enumerate(AXES):
-                R = np.roll(np.eye(3), axis + 1, axis=1)  # turns z into the axis
+            for axis, colour in enumerate(AXIS_COLOURS):
+                R = np.roll(np.eye(3), axis + 1, axis=1)  # rotates z to this axis
                 node = drawing.root[f"{path}/{'xyz'[axis]}"]
                 node.set_object(mg.Cylinder(AXIS_LENGTH, AXIS_RADIUS), shapes.material(colour, flat=True, on_top=True))
                 node.set_transform(X @ pose(R, AXIS_LENGTH / 2 * np.eye(3)[axis]) @ shapes.CYLINDER_TO_Z)
@@ -158,11 +159,11 @@ def robot_to_draw(run: Run) -> Any:
     if not isinstance(name, str):
         return run.loaded_robot
     try:
-        found = load_robot(name)
+        installed = load_robot(name)
     except (McplanError, OSError):
         return run.loaded_robot
-    same_files = found.digest == run.record.robot.digest
-    return RobotAppearance(run.loaded_robot, found.geometry) if same_files else run.loaded_robot
+    same_files = installed.digest == run.record.robot.digest
+    return RobotAppearance(run.loaded_robot, installed.geometry) if same_files else run.loaded_robot
 
 
 def ghost_data(
@@ -172,8 +173,8 @@ def ghost_data(
 
     Parameters
     ----------
-    postures : (nq,) each.
-    spans : begin, end, and number of the target posture.
+    postures : configurations (nq,).
+    spans : begin, end and index of the target posture of each interval.
     """
     links = [link for link in drawn_links(robot) if robot.geometry.get(link)]
     poses = []

@@ -1,4 +1,4 @@
-"""HTTP and WebSocket server of one page, on loopback only.
+"""HTTP_PORT and WebSocket server of one page, on loopback only.
 
 meshcat's own server prints 127.0.0.1 but listens on all interfaces, and hangs when its error pipe is not read. This
 one binds loopback and runs in a thread. It answers only requests that name a loopback host: a foreign web page cannot
@@ -16,9 +16,10 @@ import tornado.web
 import tornado.websocket
 
 LOOPBACK = "127.0.0.1"
+"""Address that only this machine can reach."""
 
-HTTP = 80
-"""Default port of HTTP."""
+HTTP_PORT = 80
+"""Default port of HTTP_PORT."""
 
 
 class PageServer:
@@ -26,7 +27,7 @@ class PageServer:
 
     Parameters
     ----------
-    text : the page.
+    text : HTML of the page.
     port : TCP port on 127.0.0.1; 0 takes a free one.
     frames : whether the server offers pushed frames at ``/frames``.
 
@@ -42,7 +43,7 @@ class PageServer:
         self.port = listener.getsockname()[1]
         self.url = f"http://{LOOPBACK}:{self.port}/"
         self._loop = asyncio.new_event_loop()
-        self._readers: set[_Frames] = set()
+        self._connections: set[_Frames] = set()
         self._frame = b""
         routes: list[tuple] = [(r"/", _Page, {"text": text, "port": self.port})]
         routes += [(r"/frames", _Frames, {"server": self})] if frames else []
@@ -61,13 +62,13 @@ class PageServer:
 
     def push(self, frame: bytes) -> None:
         """Send a frame to every page that is ready; a page that connects later starts with the newest frame."""
-        with contextlib.suppress(RuntimeError):  # closed in the meantime
-            self._loop.call_soon_threadsafe(self._spread, frame)
+        with contextlib.suppress(RuntimeError):  # the server has been closed
+            self._loop.call_soon_threadsafe(self._send_to_all, frame)
 
-    def _spread(self, frame: bytes) -> None:
+    def _send_to_all(self, frame: bytes) -> None:
         self._frame = frame
-        for reader in tuple(self._readers):
-            reader.take()
+        for connection in tuple(self._connections):
+            connection.send_newest()
 
     def wait(self) -> None:
         """Block until the server is closed or the user interrupts."""
@@ -86,7 +87,7 @@ class PageServer:
 
     async def _end(self) -> None:
         """Deliver the last frame before closing."""
-        await asyncio.gather(*(reader.rest() for reader in tuple(self._readers)))
+        await asyncio.gather(*(connection.close_after_frame() for connection in tuple(self._connections)))
 
     def __enter__(self) -> "PageServer":
         return self
@@ -96,6 +97,8 @@ class PageServer:
 
 
 class _Page(tornado.web.RequestHandler):
+    """Answer to a request of the page."""
+
     def initialize(self, text: str, port: int) -> None:
         self.text, self.port = text, port
 
@@ -108,7 +111,7 @@ class _Page(tornado.web.RequestHandler):
 
 
 class _Frames(tornado.websocket.WebSocketHandler):
-    """Connection to a page: sends one frame at a time; a slow page skips frames and gets the newest."""
+    """Connection to a page: sends one frame at a time, always the newest; a slow page skips frames."""
 
     def initialize(self, server: PageServer) -> None:
         self.server, self.sent = server, b""
@@ -122,16 +125,17 @@ class _Frames(tornado.websocket.WebSocketHandler):
         return origin.partition("://")[2] in hosts(self.server.port)
 
     def open(self) -> None:
-        self.server._readers.add(self)
-        self.take()
+        self.server._connections.add(self)
+        self.send_newest()
 
     def on_message(self, message: str | bytes) -> None:
         """Ignore messages from pages."""
 
     def on_close(self) -> None:
-        self.server._readers.discard(self)
+        self.server._connections.discard(self)
 
-    def take(self) -> None:
+    def send_newest(self) -> None:
+        """Start to send the newest frame, unless a frame is being sent."""
         if self.sending is None and self.server._frame and self.server._frame is not self.sent:
             self.sending = asyncio.ensure_future(self._send())
 
@@ -142,16 +146,17 @@ class _Frames(tornado.websocket.WebSocketHandler):
                 await self.write_message(self.sent, binary=True)
         self.sending = None
 
-    async def rest(self) -> None:
+    async def close_after_frame(self) -> None:
+        """Wait for the frame that is being sent, then close."""
         if self.sending is not None:
             await asyncio.wait([self.sending], timeout=1.0)
         self.close()
 
 
 def hosts(port: int) -> tuple[str, ...]:
-    """Return the accepted host names; browsers leave out the default port of HTTP."""
-    named = f"{LOOPBACK}:{port}", f"localhost:{port}"
-    return (*named, LOOPBACK, "localhost") if port == HTTP else named
+    """Return the accepted host names; browsers omit the default port of HTTP_PORT."""
+    with_port = f"{LOOPBACK}:{port}", f"localhost:{port}"
+    return (*with_port, LOOPBACK, "localhost") if port == HTTP_PORT else with_port
 
 
 def address_text(url: str) -> str:
@@ -160,5 +165,5 @@ def address_text(url: str) -> str:
     if "SSH_CONNECTION" in os.environ:
         port = url.rstrip("/").rsplit(":", 1)[1]
         tunnel = f"ssh -N -L {port}:127.0.0.1:{port} {socket.gethostname()}"
-        text += f"\n  from yours: {tunnel}   then open {url}"
+        text += f"\n  from your machine: {tunnel}   then open {url}"
     return text

@@ -7,7 +7,7 @@ from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
 from mcplan.scene.polygon import counter_clockwise
 
 CYLINDER_TO_Z = np.array([[1.0, 0, 0, 0], [0, 0, -1.0, 0], [0, 1.0, 0, 0], [0, 0, 0, 1.0]])
-"""meshcat's cylinders stand along y; ours (as in URDF) along z."""
+"""Transformation of meshcat's cylinders, whose axis is y, to those of mcplan and URDF, whose axis is z."""
 
 
 def material(rgba, *, flat: bool = False, on_top: bool = False, faceted: bool = False, coat: bool = False):
@@ -19,11 +19,11 @@ def material(rgba, *, flat: bool = False, on_top: bool = False, faceted: bool = 
     red, green, blue, alpha = rgba
     colour = (round(red * 255) << 16) | (round(green * 255) << 8) | round(blue * 255)
     kind = mg.MeshBasicMaterial if flat else mg.MeshPhongMaterial
-    # transparent objects are drawn last, so that nothing is painted over them
-    more: dict[str, object] = {"flatShading": True} if faceted else {}
+    # transparent objects are drawn last: nothing covers those with `on_top`
+    options: dict[str, object] = {"flatShading": True} if faceted else {}
     if coat:
-        more |= {"polygonOffset": True, "polygonOffsetFactor": -1, "polygonOffsetUnits": -4}
-    return kind(color=colour, opacity=float(alpha), transparent=alpha < 1.0 or on_top, depthTest=not on_top, **more)
+        options |= {"polygonOffset": True, "polygonOffsetFactor": -1, "polygonOffsetUnits": -4}
+    return kind(color=colour, opacity=float(alpha), transparent=alpha < 1.0 or on_top, depthTest=not on_top, **options)
 
 
 def draw(node, shape, rgba, pose: np.ndarray | None = None, *, coat: bool = False) -> None:
@@ -94,12 +94,12 @@ def cone(around: int = 32):
 def tube(points: np.ndarray, radius: float, around: int = 6):
     """Return vertices and faces of a tube along a line of points (k, 3); WebGL draws lines one pixel wide."""
     points = np.asarray(points, dtype=float)
-    along = np.gradient(points, axis=0)
-    side = np.cross(along, [0.0, 0.0, 1.0])
-    flat = np.linalg.norm(side, axis=1) < 1e-9 * np.maximum(np.linalg.norm(along, axis=1), 1e-12)
-    side[flat] = [1.0, 0.0, 0.0]
+    tangent = np.gradient(points, axis=0)
+    side = np.cross(tangent, [0.0, 0.0, 1.0])
+    is_vertical = np.linalg.norm(side, axis=1) < 1e-9 * np.maximum(np.linalg.norm(tangent, axis=1), 1e-12)
+    side[is_vertical] = [1.0, 0.0, 0.0]
     side /= np.linalg.norm(side, axis=1, keepdims=True)
-    up = np.cross(side, along)
+    up = np.cross(side, tangent)
     up /= np.maximum(np.linalg.norm(up, axis=1, keepdims=True), 1e-12)
     angle = np.arange(around) * 2 * np.pi / around
     ring = np.cos(angle)[:, None, None] * side + np.sin(angle)[:, None, None] * up  # (around, k, 3)
@@ -124,6 +124,6 @@ def rotation_from_z(direction: np.ndarray) -> np.ndarray:
 
 
 def continuous(quat: np.ndarray) -> np.ndarray:
-    """Choose between q and -q so that neighbours are close: the viewer interpolates between them."""
+    """Choose between q and -q so that consecutive quaternions are close: the viewer interpolates between them."""
     flips = np.where(np.einsum("ij,ij->i", quat[1:], quat[:-1]) < 0, -1.0, 1.0)
     return quat * np.concatenate([[1.0], np.cumprod(flips)])[:, None]

@@ -16,10 +16,10 @@ from mcplan.robot.robot import Robot
 from mcplan.scenario.scenario import Scenario
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.util.arguments import each, shown
+from mcplan.util.arguments import check_each, describe
 from mcplan.util.bars import in_notebook
 from mcplan.util.files import write_text
-from mcplan.view.film import Film, lowest
+from mcplan.view.film import Film, contact_heights
 from mcplan.view.page import Page
 from mcplan.view.plan_replay import plan_page
 from mcplan.view.replay import replay_page
@@ -98,9 +98,9 @@ def page_text(
         case Robot():
             name = "half_sitting" if "half_sitting" in what.postures else None
             default = what.neutral() if name is None else what.posture(name)
-            touching = each(where, "contacts", contacts, Contact)
+            touching = check_each(where, "contacts", contacts, Contact)
             return posture_page(what, default if q is None else q, environment, touching, what.name)
-    raise InputError(f"{where}: expected a Run, Plan, Scenario or Robot, not {shown(what)}")
+    raise InputError(f"{where}: expected a Run, Plan, Scenario or Robot, not {describe(what)}")
 
 
 def posture_page(
@@ -121,7 +121,7 @@ def posture_page(
         times=np.array([0.0, 1.0]),
         q=np.array([q, q]),
         com=np.array([robot.com(q)] * 2),
-        ground=lowest([points, points]),
+        ground=contact_heights([points, points]),
         touching={contact.patch: np.array([True, True]) for contact in contacts},
         carrying=[tuple(contacts)] * 2,
     )

@@ -14,12 +14,11 @@ from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing
 from mcplan.view.environment import pose
 
-MARGIN = 0.25
-"""m: an unbounded region is drawn this far from the contacts (between facing walls any position is balanced)."""
+UNBOUNDED_MARGIN_M = 0.25
+"""Distance from the contacts at which an unbounded region is cut, m (between facing walls any position is balanced)."""
 
-
-MIN_Z = 0.5
-"""Minimum vertical component of a surface's normal for drawing the region on it."""
+MIN_NORMAL_Z = 0.5
+"""Minimum vertical component of the unit normal of a surface on which the region is drawn."""
 
 
 def draw_support(
@@ -36,10 +35,10 @@ def draw_support(
 
     Parameters
     ----------
-    carrying : per frame the contacts that carry load.
+    carrying : contacts that carry load in each frame.
     ground : (frames,) height of the lowest contact, m.
-    mass : kg.
-    environment : with the surfaces to draw on, or None.
+    mass : mass of the robot, kg.
+    environment : environment whose surfaces the region is drawn on, or None.
     """
     surfaces = {} if environment is None else {surface.name: surface for surface in environment.surfaces}
     visibility: dict[tuple, np.ndarray] = {}
@@ -52,7 +51,8 @@ def draw_support(
             polygon = support_polygon(contacts, mass)
             if len(polygon) >= 3:
                 names = dict.fromkeys(c.support for c in contacts if c.carrier is None)
-                supports = [surfaces[name] for name in names if name in surfaces and surfaces[name].R[2, 2] > MIN_Z]
+                supports = [surfaces[name] for name in names if name in surfaces]
+                supports = [surface for surface in supports if surface.R[2, 2] > MIN_NORMAL_Z]
                 _draw_region(drawing.root[f"support/{len(visibility)}"], polygon, supports, float(ground[row]))
         visibility[key][row] = True
     for index, visible in enumerate(visibility.values(), start=1):
@@ -60,6 +60,7 @@ def draw_support(
 
 
 def _draw_region(node: Any, polygon: np.ndarray, supports: Sequence[Surface], ground: float) -> None:
+    """Draw a region on its supports, and its outline at the height ``ground``; without supports all of it there."""
     colour = shapes.material(palette.SUPPORT, flat=True)
     height = 0.005
     if supports:
@@ -71,14 +72,14 @@ def _draw_region(node: Any, polygon: np.ndarray, supports: Sequence[Surface], gr
     edge = shapes.tube(np.column_stack([closed, np.full(len(closed), height)]), 0.003)
     node["edge"].set_object(shapes.mesh(*edge), shapes.material(palette.SUPPORT_EDGE, flat=True))
     for number, surface in enumerate(supports):
-        piece = piece_on(polygon, surface)
-        if len(piece) >= 3:
-            vertices, faces = shapes.prism(piece[:, :2], 0.005, 0.002)
+        part = part_above(polygon, surface)
+        if len(part) >= 3:
+            vertices, faces = shapes.prism(part[:, :2], 0.005, 0.002)
             vertices[:, 2] += height_on(surface, vertices[:, :2])
             node[f"on{number}"].set_object(shapes.mesh(vertices, faces), colour)
 
 
-def piece_on(polygon: np.ndarray, surface: Surface) -> np.ndarray:
+def part_above(polygon: np.ndarray, surface: Surface) -> np.ndarray:
     """Return the part (k, 2) of a region, seen from above, that lies over a surface."""
     corners = (surface.p + np.column_stack([surface.polygon, np.zeros(len(surface.polygon))]) @ surface.R.T)[:, :2]
     return clip(polygon, *half_planes(counter_clockwise(corners)))
@@ -91,11 +92,11 @@ def height_on(surface: Surface, points: np.ndarray) -> np.ndarray:
 
 
 def support_polygon(contacts: Sequence[Contact], mass: float) -> np.ndarray:
-    """Return the corners (k, 2) of the support region; an unbounded one is clipped at `MARGIN` from the contacts."""
+    """Return the corners (k, 2) of the support region; an unbounded one is cut (`UNBOUNDED_MARGIN_M`)."""
     region = support_region(contacts, mass)
     if region.bounded:
         return region.vertices
-    places = np.array([contact.p[:2] for contact in contacts])
+    positions = np.array([contact.p[:2] for contact in contacts])
     A = np.vstack([np.eye(2), -np.eye(2)])
-    b = np.concatenate([places.max(axis=0), -places.min(axis=0)]) + MARGIN
+    b = np.concatenate([positions.max(axis=0), -positions.min(axis=0)]) + UNBOUNDED_MARGIN_M
     return clip(region.vertices, A, b)

@@ -16,16 +16,16 @@ from mcplan.view.drawing import node_name
 from mcplan.view.plan_film import ContactCache
 
 MAX_DRAWN_NODES = 1500
-"""Maximum number of nodes with a posture in the page; nodes on the plan and their ancestors have priority."""
+"""Maximum number of nodes with a posture in the page; nodes of the plan and their ancestors have priority."""
 
-MATCH_TOL = 0.1
-"""m: tolerance for matching contacts of a node with those of a stance."""
+MATCH_TOLERANCE_M = 0.1
+"""Tolerance (m) in the comparison of the contacts of a node with those of a stance."""
 
 
-def shown_nodes(tree: SearchTree) -> list[int]:
+def drawn_nodes(tree: SearchTree) -> list[int]:
     """Return the indices of the nodes whose postures are drawn, in order."""
     priority: dict[int, None] = {}
-    for index in [*tree.path, *([closest(tree)] if tree.nodes else [])]:
+    for index in [*tree.path, *([nearest_to_goal(tree)] if tree.nodes else [])]:
         current: int | None = index
         while current is not None and current not in priority:
             priority[current] = None
@@ -34,7 +34,7 @@ def shown_nodes(tree: SearchTree) -> list[int]:
     return sorted([*priority, *others][:MAX_DRAWN_NODES])
 
 
-def closest(tree: SearchTree) -> int:
+def nearest_to_goal(tree: SearchTree) -> int:
     """Return the node nearest to the goal."""
     return min(range(len(tree.nodes)), key=lambda index: (tree.nodes[index]["h"], index))
 
@@ -42,7 +42,7 @@ def closest(tree: SearchTree) -> int:
 def tree_panel(
     scenario: Scenario,
     tree: SearchTree,
-    shown: Sequence[int],
+    indices: Sequence[int],
     begin: float,
     failure: str,
     stances: Sequence[PlannedStance] = (),
@@ -51,31 +51,31 @@ def tree_panel(
 
     Parameters
     ----------
-    shown : nodes with a frame, at the times ``begin``, ``begin + 1``, ...
+    indices : nodes with a frame, at the times ``begin``, ``begin + 1``, ...
     failure : reason why there is no plan; empty if there is one.
-    stances : of the plan, matched with the nodes on its path.
+    stances : stances of the plan, which are matched with the nodes on its path.
 
     Raises
     ------
     InputError
         The scenario lacks the support of a contact.
     """
-    times = {index: begin + k for k, index in enumerate(shown)}
+    times = {index: begin + k for k, index in enumerate(indices)}
     contact_of = ContactCache(scenario)
-    matched = _matched_stances(tree, stances, contact_of)
+    matched = _match_stances(tree, stances, contact_of)
     return {
         "calls": tree.calls,
         "failure": failure,
-        "first": tree.path[-1] if tree.path else closest(tree),
+        "first": tree.path[-1] if tree.path else nearest_to_goal(tree),
         "nodes": [
             {
                 "parent": node["parent"],
-                "move": _move(node["move"], _new(tree, node)),
+                "move": _move_text(node["move"], _new_contacts(tree, node)),
                 "contacts": [
-                    [f"{c['patch']} on {c['surface']}", _place(c), "moved" if c in _new(tree, node) else ""]
+                    [f"{c['patch']} on {c['surface']}", _position(c), "moved" if c in _new_contacts(tree, node) else ""]
                     for c in node["contacts"]
                 ],
-                "state": _state(tree, node),
+                "state": _node_state(tree, node),
                 "g": node["g"],
                 "h": node["h"],
                 "time": times.get(node["index"]),
@@ -86,11 +86,11 @@ def tree_panel(
         "rejected": [
             {
                 "parent": move["parent"],
-                "move": _move(move["move"], move["contacts"]),
+                "move": _move_text(move["move"], move["contacts"]),
                 "stage": move["stage"],
                 "kind": move["kind"],
                 "reason": move["reason"],
-                "tried": [_pose(contact_of, contact) for contact in move["contacts"]],
+                "tried": [_contact_pose(contact_of, contact) for contact in move["contacts"]],
             }
             for move in tree.rejected
         ],
@@ -99,28 +99,29 @@ def tree_panel(
     }
 
 
-def _matched_stances(tree: SearchTree, stances: Sequence[PlannedStance], contact_of: ContactCache) -> dict[int, int]:
+def _match_stances(tree: SearchTree, stances: Sequence[PlannedStance], contact_of: ContactCache) -> dict[int, int]:
     """Return the stance of the plan for each node on its path: the first later one with the same contacts."""
-    matched, k = {}, 0
+    matches, k = {}, 0
     for index in tree.path:
         contacts = [contact_of(data) for data in tree.nodes[index]["contacts"]]
         for later in range(k, len(stances)):
             if _same_contacts(contacts, stances[later].contacts):
-                matched[index], k = later, later + 1
+                matches[index], k = later, later + 1
                 break
-    return matched
+    return matches
 
 
 def _same_contacts(a: Sequence[Contact], b: Sequence[Contact]) -> bool:
-    """Whether contacts match within `MATCH_TOL`: same patches, same supports; plans are refined after the search."""
+    """Whether contacts have the same patches and supports, and positions up to the refinement after the search."""
     other = {contact.patch: contact for contact in b}
     return {contact.patch for contact in a} == set(other) and all(
-        contact.support == other[contact.patch].support and np.abs(contact.p - other[contact.patch].p).max() < MATCH_TOL
+        contact.support == other[contact.patch].support
+        and np.abs(contact.p - other[contact.patch].p).max() < MATCH_TOLERANCE_M
         for contact in a
     )
 
 
-def tried_patches(tree: SearchTree, scenario: Scenario) -> list[str]:
+def rejected_patches(tree: SearchTree, scenario: Scenario) -> list[str]:
     """Return the patches of rejected moves.
 
     Raises
@@ -135,30 +136,35 @@ def tried_patches(tree: SearchTree, scenario: Scenario) -> list[str]:
     return names
 
 
-def _new(tree: SearchTree, node: dict[str, Any]) -> list[dict[str, Any]]:
+def _new_contacts(tree: SearchTree, node: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the contacts of a node that its parent does not have."""
     if node["parent"] is None:
         return []
     old = tree.nodes[node["parent"]]["contacts"]
     return [contact for contact in node["contacts"] if contact not in old]
 
 
-def _state(tree: SearchTree, node: dict[str, Any]) -> str:
+def _node_state(tree: SearchTree, node: dict[str, Any]) -> str:
+    """Return ``path``, ``expanded`` or ``open``."""
     if node["index"] in tree.path:
         return "path"
     return "expanded" if node["expanded"] else "open"
 
 
-def _move(move: str, new: Sequence[dict[str, Any]]) -> str:
+def _move_text(move: str, new: Sequence[dict[str, Any]]) -> str:
+    """Return a move with the supports of its new contacts."""
     supports = list(dict.fromkeys(contact["surface"] for contact in new))
     return f"{move} → {' and '.join(supports)}" if supports else move
 
 
-def _place(contact: dict[str, Any]) -> str:
+def _position(contact: dict[str, Any]) -> str:
+    """Return the coordinates of a contact on its support as text."""
     names = ("x", "y", "along")
     return ", ".join(f"{name} {contact[name]:.2f}" for name in names if name in contact)
 
 
-def _pose(contact_of: ContactCache, data: dict[str, Any]) -> dict[str, Any]:
+def _contact_pose(contact_of: ContactCache, data: dict[str, Any]) -> dict[str, Any]:
+    """Return the patch of a contact, its node in the drawing, and its pose."""
     contact = contact_of(data)
     xyzw = Rotation.from_matrix(contact.R).as_quat()
     return {

@@ -52,7 +52,7 @@ def test_what_cannot_be_asked_is_said(plan, tmp_path, capsys):
     assert main(["info", "sway", "--stance", "1", "-o", str(tmp_path / "a.txt")]) == 2
     assert ".svg, .png or .pdf" in capsys.readouterr().err
     assert main(["info", "--stance", "1"]) == 2
-    assert "Name a plan or a scenario" in capsys.readouterr().err
+    assert "needs the name of a plan or a scenario" in capsys.readouterr().err
 
 
 def test_a_scenario_says_what_its_start_constrains(capsys):

@@ -13,7 +13,7 @@ from mcplan.motion.limb_path import LimbPath
 from mcplan.robot.anatomy import RobotScale
 from mcplan.scenario.load import load_scenario
 from mcplan.settings.control import COMPLIANT_DEFAULTS, ControlSettings
-from mcplan.settings.margins import shrunk, with_control_margins
+from mcplan.settings.margins import shrink_points, with_control_margins
 from mcplan.settings.states import Until
 
 SOLE = np.array([[-0.1, -0.075, 0], [0.13, -0.075, 0], [0.13, 0.056, 0], [-0.1, 0.056, 0]])
@@ -58,18 +58,18 @@ def test_of_a_contact_the_same_part_of_its_force_and_of_its_moment_is_counted_on
     counted = with_control_margins(grip, settings)
     assert (counted.max_force, counted.max_moment) == (200.0 * own.force_fraction, 30.0 * own.force_fraction)
     assert counted.friction == grip.friction * own.friction_fraction
-    np.testing.assert_array_equal(counted.points, shrunk(grip.points, own.pressure_margin))
+    np.testing.assert_array_equal(counted.points, shrink_points(grip.points, own.pressure_margin))
     assert with_control_margins(soles[0], settings).max_force == np.inf
     assert physics == "qp" or own.force_fraction != own.friction_fraction
 
 
 def test_contact_points_are_drawn_in_by_the_margin_and_keep_their_middle():
-    inner = shrunk(SOLE, 0.01)
+    inner = shrink_points(SOLE, 0.01)
     np.testing.assert_allclose(np.abs(inner - SOLE)[:, :2], 0.01)
     np.testing.assert_allclose(inner.mean(axis=0), SOLE.mean(axis=0), atol=1e-15)
-    np.testing.assert_allclose(shrunk(0.1 * SOLE, 0.01).max(axis=0) * 1.5, 0.1 * SOLE.max(axis=0), rtol=0.2)
+    np.testing.assert_allclose(shrink_points(0.1 * SOLE, 0.01).max(axis=0) * 1.5, 0.1 * SOLE.max(axis=0), rtol=0.2)
     edge = np.array([[0, -0.05, 0], [0, 0.05, 0.0]])
-    np.testing.assert_allclose(shrunk(edge, 0.01), [[0, -0.04, 0], [0, 0.04, 0]])
+    np.testing.assert_allclose(shrink_points(edge, 0.01), [[0, -0.04, 0], [0, 0.04, 0]])
 
 
 def touched_at(forces, step=0.001):

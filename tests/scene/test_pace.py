@@ -6,7 +6,7 @@ import pytest
 from mcplan.errors import ScenarioError
 from mcplan.scenario.load import load_scenario
 from mcplan.settings.control import ControlSettings
-from mcplan.settings.pace import Pace, used
+from mcplan.settings.pace import Pace, used_fraction
 
 
 def test_slow_is_none_and_fast_is_the_default():
@@ -60,8 +60,8 @@ def test_what_is_no_pace_is_told_with_its_key_and_what_was_expected(pace, messag
 @pytest.mark.parametrize(("paced", "counted"), [(0.5, 0.9), (0.9, 0.5), (0.8, 1.2)])
 def test_the_more_of_its_reserve_a_motion_keeps_the_less_of_a_limit_it_uses(paced, counted):
     """With all of it what the pace uses, with none what the controller counts on; in between in proportion."""
-    assert used(paced, counted, 1.0) == pytest.approx(min(paced, counted))
-    assert used(paced, counted, 0.0) == pytest.approx(min(counted, 1.0))
-    parts = [used(paced, counted, kept) for kept in np.linspace(0.0, 1.0, 11)]
+    assert used_fraction(paced, counted, 1.0) == pytest.approx(min(paced, counted))
+    assert used_fraction(paced, counted, 0.0) == pytest.approx(min(counted, 1.0))
+    parts = [used_fraction(paced, counted, kept) for kept in np.linspace(0.0, 1.0, 11)]
     assert np.all(np.diff(parts) <= 1e-12)
-    assert used(0.4, 0.8, 0.25) == pytest.approx(0.7)
+    assert used_fraction(0.4, 0.8, 0.25) == pytest.approx(0.7)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mcplan.certificate.verify import verify
-from mcplan.cli.report import recorded
+from mcplan.cli.report import load_recorded_run
 from mcplan.errors import InputError, RunError
 from mcplan.record.run import load_run
 from mcplan.record.run_file import load_timing
@@ -105,9 +105,9 @@ def test_runs_of_one_directory_have_separate_clock_times(run, tmp_path):
         replace(run, timing={"control": np.full(60, seconds)}).save(tmp_path / name)
     for name, seconds in (("a.npz", 1e-3), ("b.npz", 2e-3), ("run.npz", 3e-3), (".", 3e-3)):
         np.testing.assert_array_equal(load_timing(tmp_path / name)["control"], np.full(60, seconds))
-        np.testing.assert_array_equal(recorded(tmp_path / name).timing["control"], np.full(60, seconds))
+        np.testing.assert_array_equal(load_recorded_run(tmp_path / name).timing["control"], np.full(60, seconds))
     run.save(tmp_path / "c.npz")
-    assert recorded(tmp_path / "c.npz").timing == {}
+    assert load_recorded_run(tmp_path / "c.npz").timing == {}
     assert {file.name for file in tmp_path.iterdir()} == {
         "a.npz", "a.timing.npz", "b.npz", "b.timing.npz", "c.npz", "run.npz", "timing.npz",
     }  # fmt: skip
@@ -132,7 +132,7 @@ def test_clock_times_of_another_run_are_left_out(run, tmp_path, every, times, fi
         status[::every] = 0
     arrays = {name: np.full(size, 1e-3) for name, size in times.items()}
     replace(run, qp_status=status, timing=arrays).save(tmp_path)
-    assert set(recorded(tmp_path).timing) == (set(times) if fits else set())
+    assert set(load_recorded_run(tmp_path).timing) == (set(times) if fits else set())
 
 
 def test_a_failed_write_leaves_the_old_file(run, tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from mcplan.sweep.engine import Runner, prepare
 from mcplan.sweep.experiment import load_experiment
 from mcplan.sweep.job import run_case
 from mcplan.sweep.process import CaseProcess, Limit
-from mcplan.sweep.sweep import sweep, task_of
+from mcplan.sweep.sweep import job_of, sweep
 from mcplan.sweep.worker import connect
 from tests.sweep.by_hand import Cluster, kill_tree
 from tests.sweep.clockless import without_clock
@@ -34,7 +34,7 @@ def test_scheduler_and_workers_started_by_hand_give_the_same_table(experiment_fi
     assert len(by_hand) == 4
     assert all(row["success"] for row in by_hand.rows)
     for case, row in zip(experiment.cases, map(without_clock, by_hand.rows), strict=True):
-        here = run_case(task_of(case, ())).result
+        here = run_case(job_of(case, ())).result
         assert row == {"case": case.id, **case.fields, **without_clock(here), "status": "done"}
 
 

@@ -80,7 +80,7 @@ class Client:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
-    monkeypatch.setattr(engine, "POLL_S", 0.0)
+    monkeypatch.setattr(engine, "POLL_PERIOD_S", 0.0)
 
 
 def tasks(count):
@@ -146,7 +146,7 @@ def test_kernels_that_cannot_be_compiled_are_said_with_their_machine():
 def test_that_nobody_is_there_is_said_once(monkeypatch):
     said, looks = [], []
     monkeypatch.setattr(engine, "note", said.append)
-    monkeypatch.setattr(engine, "WARN_S", 0.0)
+    monkeypatch.setattr(engine, "WARNING_DELAY_S", 0.0)
     client = Client()
 
     class Late(Workers):
@@ -214,7 +214,7 @@ def test_the_process_of_cases_is_of_the_code_that_a_call_asks_for(monkeypatch):
     monkeypatch.setattr(Child, "code", "now")
     monkeypatch.setattr(Child, "made", 0)
     monkeypatch.setattr(worker, "_process", None)
-    monkeypatch.setattr(worker, "_code", "")
+    monkeypatch.setattr(worker, "_loaded_code", "")
     for _ in range(2):
         assert worker.work("some:case", True, Limit(), "now").result == {"success": True}
     assert Child.made == 1

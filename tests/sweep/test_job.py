@@ -21,13 +21,13 @@ from mcplan.sweep.columns import COLUMNS
 from mcplan.sweep.experiment import load_experiment
 from mcplan.sweep.job import _plan_values, _run_values, run_case
 from mcplan.sweep.store import DONE, FAILED
-from mcplan.sweep.sweep import task_of
+from mcplan.sweep.sweep import job_of
 from tests.sim.other_robots import humanoid
 from tests.sim.waving_box import waving_run
 
 
 def outcomes(experiment, keep=()):
-    return [run_case(task_of(case, keep)) for case in experiment.cases]
+    return [run_case(job_of(case, keep)) for case in experiment.cases]
 
 
 def test_a_row_is_what_plan_simulate_and_verify_say(experiment_file):
@@ -91,7 +91,7 @@ def test_what_differs_only_in_how_it_is_carried_out_has_one_plan(experiment_file
     """The run is that of a plan of its own; the row says how long the one planning took."""
     text = "scenarios: [sway]\nset: {simulation.dt: 0.004}\ngrid: {simulation.physics: [qp, contact]}\n"
     cases = load_experiment(experiment_file(text)).cases
-    alone = [run_case(task_of(case, ("plan",))) for case in cases]
+    alone = [run_case(job_of(case, ("plan",))) for case in cases]
     planned, plans = [], tmp_path / "plans"
 
     def counted(scenario, seed=0):
@@ -99,7 +99,7 @@ def test_what_differs_only_in_how_it_is_carried_out_has_one_plan(experiment_file
         return make_plan(scenario, seed=seed)
 
     monkeypatch.setattr(job, "make_plan", counted)
-    together = [run_case(task_of(case, ("plan",), str(plans))) for case in cases]
+    together = [run_case(job_of(case, ("plan",), str(plans))) for case in cases]
     assert len(planned) == 1
     assert together[0].result["plan_time"] == together[1].result["plan_time"]
     clocks = {"plan_time", "verify_time", "run_time", "control_time", "control_time_99"}
@@ -109,7 +109,7 @@ def test_what_differs_only_in_how_it_is_carried_out_has_one_plan(experiment_file
             mine, theirs = one.result[name], other.result[name]
             assert mine == (pytest.approx(theirs, rel=1e-6, abs=1e-9) if isinstance(theirs, float) else theirs), name
         assert yaml.safe_load(one.files["plan.yaml"])["stances"] == yaml.safe_load(other.files["plan.yaml"])["stances"]
-    (elsewhere,) = (run_case(task_of(case, (), str(tmp_path / "no" / "plans"))) for case in cases[:1])
+    (elsewhere,) = (run_case(job_of(case, (), str(tmp_path / "no" / "plans"))) for case in cases[:1])
     assert elsewhere.result["success"]
     assert len(planned) == 2
 
@@ -118,15 +118,15 @@ def test_what_cannot_be_planned_is_tried_once(experiment_file, tmp_path, monkeyp
     settings = "{planner.max_calls: 1, parameters.distance: 1.0}"
     text = f"scenarios: [walk]\nset: {settings}\ngrid: {{simulation.physics: [qp, contact]}}\n"
     first, second = load_experiment(experiment_file(text)).cases
-    failed = run_case(task_of(first, (), str(tmp_path / "plans")))
+    failed = run_case(job_of(first, (), str(tmp_path / "plans")))
     monkeypatch.setattr(job, "make_plan", None)
-    assert run_case(task_of(second, (), str(tmp_path / "plans"))).result == failed.result
+    assert run_case(job_of(second, (), str(tmp_path / "plans"))).result == failed.result
     assert failed.result["cause"] == "no plan"
 
 
 def test_a_robot_that_is_another_one_is_no_verdict(experiment_file):
     (case,) = load_experiment(experiment_file("scenarios: [sway]\nsteps: plan\n")).cases
-    task = task_of(case, ())
+    task = job_of(case, ())
     outcome = run_case(type(task)(**{**vars(task), "robot": "0" * 64}))
     assert outcome.status == FAILED
     assert "not those of the machine that sweeps" in outcome.result["failure"]
@@ -137,7 +137,7 @@ def test_a_mesh_around_the_robot_that_is_another_one_is_no_verdict(experiment_fi
     (tmp_path / "mine.yaml").write_text(find_scenario("sway").read_text().replace("environment:\n", rock))
     trimesh.creation.box((0.2, 0.2, 0.2)).export(tmp_path / "rock.stl")
     (case,) = load_experiment(experiment_file("scenarios: [mine.yaml]\nsteps: plan\n")).cases
-    task = task_of(case, ())
+    task = job_of(case, ())
     trimesh.creation.box((0.2, 0.2, 0.3)).export(tmp_path / "rock.stl")
     outcome = run_case(task)
     assert outcome.status == FAILED
@@ -151,7 +151,7 @@ def test_a_plan_that_is_kept_names_its_robot_from_where_it_is_kept(experiment_fi
     kept = tmp_path / "store" / "artefacts" / "ab"
     kept.mkdir(parents=True)
     file = kept / "plan.yaml"
-    file.write_bytes(run_case(task_of(case, ("plan",), kept=kept)).files["plan.yaml"])
+    file.write_bytes(run_case(job_of(case, ("plan",), output_directory=kept)).files["plan.yaml"])
     assert not yaml.safe_load(file.read_text())["robot"].startswith("/")
     assert load_plan(file).scenario.robot.digest == load_robot(case.fields["robot"]).digest
 
@@ -162,7 +162,7 @@ def test_robots_of_a_sweep_are_each_their_own(experiment_file, tmp_path):
     text += f"cases: {json.dumps([small, {'robot': 'hrp2'}])}\n"
     cases = load_experiment(experiment_file(text)).cases
     assert [case.robot for case in cases] == [load_robot(name).digest for name in (small["robot"], "hrp2")]
-    hrp2, other = (run_case(task_of(case, ())).result for case in reversed(cases))
+    hrp2, other = (run_case(job_of(case, ())).result for case in reversed(cases))
     assert hrp2["success"]
     assert other["success"]
     margins = make_plan(load_scenario("walk", {"parameters.distance": 0.3} | small)).stances[0].margins

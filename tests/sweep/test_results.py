@@ -17,7 +17,7 @@ from mcplan.errors import InputError
 from mcplan.sweep import case as identity, figures, report
 from mcplan.sweep.case import code_version
 from mcplan.sweep.columns import with_flags
-from mcplan.sweep.compare import REGRESSION, compare, results_before
+from mcplan.sweep.compare import REGRESSION, compare, earlier_results
 from mcplan.sweep.condition import judge, parse_threshold
 from mcplan.sweep.experiment import load_experiment
 from mcplan.sweep.report import write_report
@@ -192,7 +192,7 @@ def test_what_no_longer_holds_is_a_regression(results, tmp_path):
         return CaseOutcome(DONE, good.result | {"plan_torque": 1.2 * good.result["plan_torque"]})
 
     now = fill(results.experiment, tmp_path / "now", worse)
-    old = results_before(tmp_path / "out", tmp_path / "now")
+    old = earlier_results(tmp_path / "out", tmp_path / "now")
     same = compare(old, results)
     assert (same.matched, same.new, same.gone, same.regressions) == (40, 0, 0, ())
     assert {row[-1] for row in same.table.rows} == {""}
@@ -203,7 +203,7 @@ def test_what_no_longer_holds_is_a_regression(results, tmp_path):
     assert marks["sway", "success"] == REGRESSION
     assert marks["step", "success"] == ""
     assert marks["step", "plan_torque"] == "worse"
-    back = compare(results_before(tmp_path / "now", tmp_path / "out"), results)
+    back = compare(earlier_results(tmp_path / "now", tmp_path / "out"), results)
     assert back.regressions == ()
     assert ("sway", "success", "18/20", "20/20", "better") in back.table.rows
 
@@ -265,7 +265,7 @@ tables: [{rows: [scenario], values: [planned, goal_reached]}, {rows: [environmen
     monkeypatch.setattr(figures, "heat_chart", lambda values, *_, **__: drawn.append(values.tolist()))
     figures.figures_of(results)
     assert drawn == [[0.0, 0.5], [[0.0, 1.0], [0.0, 0.0]]]
-    comparison = compare(results_before(tmp_path / "old", tmp_path / "now"), results)
+    comparison = compare(earlier_results(tmp_path / "old", tmp_path / "now"), results)
     assert [row[1:] for row in comparison.table.rows] == [
         ("success", "4/4", "1/4", REGRESSION), ("planned", "4/4", "1/4", REGRESSION),
     ]  # fmt: skip

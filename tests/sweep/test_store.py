@@ -8,7 +8,7 @@ from mcplan.errors import InputError
 from mcplan.sweep import store as module
 from mcplan.sweep.columns import COLUMNS
 from mcplan.sweep.command import estimate
-from mcplan.sweep.compare import NOTICED, compare, results_before
+from mcplan.sweep.compare import MIN_RELATIVE_CHANGE, compare, earlier_results
 from mcplan.sweep.results import Results
 from mcplan.sweep.store import DONE, FAILED, CaseOutcome, Store
 
@@ -53,7 +53,7 @@ def test_a_code_may_be_left_out_and_the_newest_of_the_others_counts(tmp_path, cl
             clock.value = finished
             store.put(case(code, "one"), CaseOutcome(DONE, {"nodes": int(finished)}), code)
         store.put(case("b", "new"), CaseOutcome(DONE, {}), "now")
-        assert {key: row["nodes"] for key, row in store.latest(but="now")} == {"one": 200}
+        assert {key: row["nodes"] for key, row in store.latest(excluded_code="now")} == {"one": 200}
         assert set(dict(store.latest())) == {"one", "new"}
 
 
@@ -88,14 +88,14 @@ def test_a_mean_is_marked_when_it_got_worse_by_more_than_is_noticed(tmp_path, na
     with Store(tmp_path) as store:
         store.put(case("old", "one"), CaseOutcome(DONE, {name: -4.0 if kind == "margin" else 4.0}), "code")
     before = -4.0 if kind == "margin" else 4.0  # a margin below zero gets worse downwards too
-    noticed = NOTICED.get(kind, 0.5) * abs(before)
+    noticed = MIN_RELATIVE_CHANGE.get(kind, 0.5) * abs(before)
     for change, marked in ((1.1, True), (0.9, False), (-1.1, False)):
         after = before + change * noticed * WORSE.get(kind, 1.0)
         experiment = SimpleNamespace(
             cases=[case("new", "one")], fields=("scenario",), spec=SimpleNamespace(collect=(name,), steps="plan")
         )
         row = {"case": "new", "scenario": "walk", "status": DONE, name: after}
-        before_it = results_before(tmp_path, tmp_path / "now")
+        before_it = earlier_results(tmp_path, tmp_path / "now")
         ((_, column, old, new, mark),) = compare(before_it, Results(experiment, (row,))).table.rows
         assert (column, old, new) == (name, f"{before:.4g}", f"{after:.4g}")
         assert mark == ("worse" if marked and kind != "count" else "")

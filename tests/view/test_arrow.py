@@ -8,10 +8,10 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.record.records import PhaseRecord
 from mcplan.scene.contact import Contact
-from mcplan.view.arrow import CONE, NEWTON, SMALLEST_FORCE, draw_cone, draw_force
+from mcplan.view.arrow import MAX_CONE_HEIGHT_M, METRES_PER_NEWTON, MIN_DRAWN_FORCE_N, draw_cone, draw_force
 from mcplan.view.drawing import Drawing
-from mcplan.view.film import lowest
-from mcplan.view.plan_film import _between, _forces
+from mcplan.view.film import contact_heights
+from mcplan.view.plan_film import _forces, _interpolate_force
 from mcplan.view.replay import _force
 from mcplan.view.shapes import capsule, cone, continuous, tube
 from tests.sim.waving_box import waving_run
@@ -43,7 +43,9 @@ def test_an_arrow_starts_where_the_force_acts_and_is_as_long_as_it_is_large():
 
 
 def test_a_force_below_a_newton_has_no_arrow():
-    force = np.array([[0, 0, 0.5 * SMALLEST_FORCE], [0, 0, 2.0 * SMALLEST_FORCE], [0, -2.0 * SMALLEST_FORCE, 0]])
+    force = np.array(
+        [[0, 0, 0.5 * MIN_DRAWN_FORCE_N], [0, 0, 2.0 * MIN_DRAWN_FORCE_N], [0, -2.0 * MIN_DRAWN_FORCE_N, 0]]
+    )
     drawing = Drawing(np.arange(3.0))
     draw_force(drawing, "f", np.zeros((3, 3)), force)
     scene = Scene(drawing)
@@ -67,7 +69,7 @@ def test_a_cone_opens_by_the_angle_of_friction_around_the_normal_and_is_as_high_
         assert scene.value("c", ".visible", k, True)
         offset = scene.place("c", vertices, k) - place[k]
         apex, rim = offset[0], offset[1:]
-        height = min(pressure[k] * NEWTON, CONE)
+        height = min(pressure[k] * METRES_PER_NEWTON, MAX_CONE_HEIGHT_M)
         assert apex == pytest.approx(np.zeros(3), abs=SINGLE)
         assert rim @ normal[k] == pytest.approx(np.full(len(rim), height), abs=SINGLE)
         sideways = np.linalg.norm(rim - np.outer(rim @ normal[k], normal[k]), axis=1)
@@ -117,7 +119,7 @@ def test_a_force_grows_from_nothing_and_vanishes_to_nothing_in_place():
         (None, b, [1.0] * 3, [0, 10, 50]),
         (a, None, [0.0] * 3, [0, 0, 75]),
     ):
-        found = _between(begin, end, 0.25)
+        found = _interpolate_force(begin, end, 0.25)
         assert found[0] == pytest.approx(np.array(place))
         assert found[1] == pytest.approx(np.array(force))
         assert found[3] == 0.5
@@ -142,7 +144,7 @@ def test_a_recorded_force_acts_at_the_mean_of_its_points_and_has_the_cone_of_its
 
 def test_the_ground_is_the_lowest_point_in_contact_and_stays_while_there_is_none():
     points = [np.array([[0, 0, 0.4], [1, 0, 0.2]]), np.zeros((0, 3)), np.array([[0, 0, -0.1]])]
-    assert lowest(points) == pytest.approx([0.2, 0.2, -0.1])
+    assert contact_heights(points) == pytest.approx([0.2, 0.2, -0.1])
 
 
 def test_solids_of_a_replay_have_their_measures():

@@ -27,7 +27,7 @@ from mcplan.view.machine import draw_machine, machine_dot
 from mcplan.view.palette import PHASES, band_colours, phase_colour
 from mcplan.view.plots.bands import time_axes
 from mcplan.view.plots.com import plot_momentum
-from mcplan.view.plots.contact import ROOM, plot_forces, plot_region, plot_stance
+from mcplan.view.plots.contact import VIEW_MARGIN_M, plot_forces, plot_region, plot_stance
 from mcplan.view.plots.limits import plot_positions, plot_torques, plot_velocities
 from mcplan.view.plots.pace import plot_clock
 from mcplan.view.plots.tasks import _distance
@@ -310,7 +310,7 @@ def test_a_region_without_bounds_is_cut_and_its_contacts_are_seen():
     assert labels == ["region (cut)", "ZMP", "centre of mass"]
     assert plot_region(regions["region"]).get_title().endswith("(cut)")
     (axes,) = plot_stance("stance", [sole], np.array([0.2, 0.0, 0.8]), {"ZMP": regions["ZMP"]}).axes
-    assert axes.get_xlim() == pytest.approx((-0.1 - ROOM, 0.2 + ROOM))
+    assert axes.get_xlim() == pytest.approx((-0.1 - VIEW_MARGIN_M, 0.2 + VIEW_MARGIN_M))
 
 
 def test_a_heat_map_has_each_value_in_its_row_and_column():

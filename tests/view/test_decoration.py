@@ -15,7 +15,7 @@ from mcplan.view.drawing import Drawing
 from mcplan.view.environment import STILE_OVERHANG, draw_environment, stiles
 from mcplan.view.page import layers
 from mcplan.view.robot import draw_collision, ghost_data, robot_to_draw
-from mcplan.view.support import draw_support, height_on, piece_on
+from mcplan.view.support import draw_support, height_on, part_above
 from tests.statics.contacts import surface_contact
 from tests.view.tracks import Scene
 
@@ -81,9 +81,9 @@ def test_heights_and_pieces_lie_in_the_plane_of_the_surface():
     surface = Surface("s", R, np.array([1.0, 2.0, 0.5]), np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]]))
     inside = surface.p + np.array([[0.3, -0.2, 0.0], [-0.5, 0.4, 0.0]]) @ R.T
     assert height_on(surface, inside[:, :2]) == pytest.approx(inside[:, 2])
-    piece = piece_on(inside[:, :2].mean(axis=0) + 0.01 * np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]]), surface)
+    piece = part_above(inside[:, :2].mean(axis=0) + 0.01 * np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]]), surface)
     assert len(piece) == 4
-    assert len(piece_on(np.array([[9.0, 9], [9.1, 9], [9, 9.1]]), surface)) == 0
+    assert len(part_above(np.array([[9.0, 9], [9.1, 9], [9, 9.1]]), surface)) == 0
 
 
 def test_next_postures_have_the_poses_of_the_links():

@@ -13,13 +13,13 @@ from mcplan.robot.robot_file import load_robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, FreeObject, Obstacle, Surface
 from mcplan.statics.support_region import support_region
-from mcplan.view.drawing import Drawing, node_name, thing_name
-from mcplan.view.environment import HALF_ANGLE, animate_objects, draw_environment, set_stage
+from mcplan.view.drawing import Drawing, item_name, node_name
+from mcplan.view.environment import HALF_FIELD_OF_VIEW, animate_objects, draw_environment, set_stage
 from mcplan.view.film import Film, PatchForce
 from mcplan.view.page import arrows, layers
-from mcplan.view.plan_replay import margin_words
+from mcplan.view.plan_replay import margin_labels
 from mcplan.view.sheets import robot_page
-from mcplan.view.support import MARGIN, support_polygon
+from mcplan.view.support import UNBOUNDED_MARGIN_M, support_polygon
 from tests.statics.contacts import surface_contact
 from tests.view.tracks import Scene, at, tracks_of
 
@@ -159,7 +159,7 @@ def test_whatever_things_are_called_each_has_a_node_of_its_own_in_its_place():
         assert [scene.constant[node][0, 3] for node in nodes] == pytest.approx(range(len(NAMES)))
         assert {node.count("/") for node in nodes} == {2}
     assert list(scene.tracks) == [f"environment/objects/{node_name(name)}" for name in NAMES]
-    assert [thing_name(node_name(name)) for name in NAMES] == list(NAMES)
+    assert [item_name(node_name(name)) for name in NAMES] == list(NAMES)
     assert not any(hasattr(dict, node_name(name)) or node_name(name).startswith("_") for name in NAMES)
 
 
@@ -198,7 +198,7 @@ LINKS = f"""<robot name="links"><link name="base">{MASS}</link>
 def test_links_without_shapes_have_their_places_and_the_axes_of_the_base_go_with_it(tmp_path, shape):
     (tmp_path / "links.urdf").write_text(LINKS.format(shape))
     robot = load_robot(tmp_path / "links.urdf")
-    assert margin_words(robot)["position"][1].format(0.25) == "0.250 m"
+    assert margin_labels(robot)["position"][1].format(0.25) == "0.250 m"
     q = np.array([[0.3, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0, 0.2], [0.4, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0, 0.7]])
     assert robot_page(robot)
     film = Film(
@@ -288,8 +288,8 @@ def test_a_region_without_bounds_is_drawn_a_quarter_of_a_metre_around_its_contac
     corners = support_polygon(walls, 55.0)
     # as far as the region reaches, and no farther
     region = support_region(walls, 55.0).vertices
-    low = np.maximum(np.array([-0.2, -0.3]) - MARGIN, region.min(axis=0))
-    high = np.minimum(np.array([0.1, 0.3]) + MARGIN, region.max(axis=0))
+    low = np.maximum(np.array([-0.2, -0.3]) - UNBOUNDED_MARGIN_M, region.min(axis=0))
+    high = np.minimum(np.array([0.1, 0.3]) + UNBOUNDED_MARGIN_M, region.max(axis=0))
     assert corners.min(axis=0) == pytest.approx(low)
     assert corners.max(axis=0) == pytest.approx(high)
     assert np.all(np.ptp(region, axis=0) > 0.0)
@@ -308,4 +308,4 @@ def test_the_whole_body_is_in_the_picture_whichever_end_is_up(height):
     upright = np.cross(level, ahead) / np.linalg.norm(np.cross(level, ahead))
     rays = body - eye
     angles = np.arctan2(rays @ upright, rays @ ahead / np.linalg.norm(ahead))
-    assert np.abs(angles).max() < HALF_ANGLE
+    assert np.abs(angles).max() < HALF_FIELD_OF_VIEW

@@ -59,10 +59,10 @@ def test_the_solids_of_a_drawing_are_where_its_nodes_are(run, page):
     )
     for t in (0.0, 1.0, 2.0):
         k = int(np.searchsorted(run.t, run.t[0] + t - 1e-9))
-        assert ball.world(t)[:3, 3] == pytest.approx(run.com[k], abs=1e-5)
-    shown = [(node.triangles, node.world(0.0)) for node in scene.nodes if node.shown(0.0)]
-    lowest = min(float((corners @ X[:3, :3].T + X[:3, 3])[..., 2].min()) for corners, X in shown)
-    assert lowest == pytest.approx(-run.scenario.environment.surfaces[0].thickness, abs=1e-6)
+        assert ball.world_pose(t)[:3, 3] == pytest.approx(run.com[k], abs=1e-5)
+    shown = [(node.triangles, node.world_pose(0.0)) for node in scene.nodes if node.is_visible(0.0)]
+    contact_heights = min(float((corners @ X[:3, :3].T + X[:3, 3])[..., 2].min()) for corners, X in shown)
+    assert contact_heights == pytest.approx(-run.scenario.environment.surfaces[0].thickness, abs=1e-6)
 
 
 def test_solids_are_closed_and_look_outwards(page):

@@ -19,8 +19,8 @@ from mcplan.scenario.load import load_scenario
 from mcplan.scene.environment import FreeObject
 from mcplan.statics.support_region import support_region
 from mcplan.view.plan_film import (
-    INTERVAL_S,
-    MIN_BETWEEN,
+    FRAME_INTERVAL_S,
+    MIN_FRAMES_BETWEEN,
     TREE_GAP,
     _object_poses_at,
     film,
@@ -30,7 +30,7 @@ from mcplan.view.plan_film import (
 )
 from mcplan.view.plan_replay import plan_page, search_page, stances_page, tree_page
 from mcplan.view.support import support_polygon
-from mcplan.view.tree_panel import MAX_DRAWN_NODES, closest, shown_nodes, tree_panel
+from mcplan.view.tree_panel import MAX_DRAWN_NODES, drawn_nodes, nearest_to_goal, tree_panel
 from tests import shared
 from tests.view.tracks import at, tracks_of
 
@@ -94,7 +94,7 @@ def test_forces_act_at_the_centre_of_pressure_within_the_patch(planned):
 def frames_between(planned, k):
     """The frames between the posture of a stance and that of the next."""
     found = [frame for frame in stance_frames(planned) if k < frame.time < k + 1]
-    assert len(found) == max(MIN_BETWEEN, int(motion_time(motions(planned, k)) / INTERVAL_S))
+    assert len(found) == max(MIN_FRAMES_BETWEEN, int(motion_time(motions(planned, k)) / FRAME_INTERVAL_S))
     return found
 
 
@@ -190,7 +190,7 @@ def test_the_postures_of_a_large_tree_are_bounded_and_the_plan_is_among_them(pla
     nodes = [*tree.nodes, *({**tree.nodes[1], "index": len(tree.nodes) + i} for i in range(2 * MAX_DRAWN_NODES))]
     nodes.append({**tree.nodes[0], "index": len(nodes), "parent": 0})
     large = type(tree)(nodes, [], tree.skipped, 0, [0, len(nodes) - 1])
-    shown = shown_nodes(large)
+    shown = drawn_nodes(large)
     assert len(shown) == MAX_DRAWN_NODES
     assert {0, len(nodes) - 1} <= set(shown)
     assert shown == sorted(set(shown))
@@ -202,8 +202,8 @@ def test_of_a_failed_search_the_way_that_came_nearest_to_the_goal_is_shown_howev
     nodes = [{"index": k, "parent": k - 1 if k else None, "h": 10.0 + k} for k in range(count)]
     nodes += [{"index": count, "parent": 1, "h": 5.0}, {"index": count + 1, "parent": count, "h": 2.0}]
     tree = SimpleNamespace(nodes=nodes, path=[])
-    assert closest(tree) == count + 1
-    assert {0, 1, count, count + 1} <= set(shown_nodes(tree))
+    assert nearest_to_goal(tree) == count + 1
+    assert {0, 1, count, count + 1} <= set(drawn_nodes(tree))
 
 
 def test_bands_name_what_changes_and_tell_the_margins(planned, page):

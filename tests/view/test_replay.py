@@ -10,10 +10,10 @@ from matplotlib.image import imread
 from matplotlib.text import Text
 
 from mcplan.record.run import load_run
-from mcplan.view.arrow import NEWTON
+from mcplan.view.arrow import METRES_PER_NEWTON
 from mcplan.view.drawing import Drawing
-from mcplan.view.film import lowest
-from mcplan.view.page import SCRIPTS, Page, band_items, part
+from mcplan.view.film import contact_heights
+from mcplan.view.page import SCRIPTS, Page, band_items, web_file
 from mcplan.view.palette import phase_bands
 from mcplan.view.plots import FIGURES, save_plots
 from mcplan.view.replay import replay, replay_page
@@ -50,7 +50,7 @@ def test_arrows_carry_the_weight_of_the_robot(run, tracks):
     feet = ("left_sole", "right_sole")
     lengths = [at(tracks[f"forces/n:{foot}/shaft"][".scale"], 0)[2] for foot in feet]
     # standing still at the start: the two forces are the weight, but for what they push against each other
-    assert sum(lengths) == pytest.approx(run.robot.mass * 9.81 * NEWTON, rel=0.02)
+    assert sum(lengths) == pytest.approx(run.robot.mass * 9.81 * METRES_PER_NEWTON, rel=0.02)
     for foot in feet:
         place = at(tracks[f"forces/n:{foot}/shaft"][".position"], 0)
         assert place[2] == pytest.approx(0.0, abs=1e-4)
@@ -60,7 +60,7 @@ def test_arrows_carry_the_weight_of_the_robot(run, tracks):
 def test_the_ground_is_as_high_as_the_lowest_point_in_contact_and_stays_there_without_one():
     heights = [[0.3, 0.1, 0.2], [], [], [-0.2, 0.4], [0.5]]
     points = [np.array([[0.1, -0.2, z] for z in frame]).reshape(-1, 3) for frame in heights]
-    assert lowest(points).tolist() == [0.1, 0.1, 0.1, -0.2, 0.5]
+    assert contact_heights(points).tolist() == [0.1, 0.1, 0.1, -0.2, 0.5]
 
 
 def test_the_page_needs_no_network_and_names_every_phase(run):
@@ -133,7 +133,7 @@ def test_no_two_scripts_of_a_page_give_the_same_name():
     """They share one scope: a name that is declared twice stops the whole page."""
     names = []
     for script in (*SCRIPTS, "main.js", "pictures.js", "tree.js"):
-        for line in part(script).splitlines():
+        for line in web_file(script).splitlines():
             if found := re.match(r"(?:async )?function (\w+)", line):
                 names.append(found[1])
             elif re.match(r"(const|let) ", line):
@@ -145,5 +145,5 @@ def test_no_two_scripts_of_a_page_give_the_same_name():
 
 def test_pictures_leave_no_room_for_a_panel():
     """Of rules that are equally specific the last one counts: a picture of a plan beside its tree has no tree."""
-    rules = re.findall(r"^body\.([\w-]+) \{[^}]*--side: (\w+);", part("page.css"), re.MULTILINE)
+    rules = re.findall(r"^body\.([\w-]+) \{[^}]*--side: (\w+);", web_file("page.css"), re.MULTILINE)
     assert rules == [("with-tree", "400px"), ("still", "0px")]

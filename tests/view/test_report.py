@@ -18,7 +18,7 @@ from mcplan.cli.main import main
 from mcplan.planning.search.tree import SearchTree
 from mcplan.scenario.load import load_scenario
 from mcplan.view.readings import run_charts
-from mcplan.view.report_page import _clock_time, _with_time, answer, failure_page, report_page
+from mcplan.view.report_page import _clock_time, _with_time, failure_page, report_page, result_sentence
 from tests import shared
 from tests.sim.waving_box import waving_run
 
@@ -48,17 +48,17 @@ def broken(report, name="torque"):
 
 
 def test_the_answer_is_one_sentence_that_says_whether_it_counts(run, report):
-    good = answer(run, report)
+    good = result_sentence(run, report)
     assert good == (
         f"hrp2 executed sway, {len(run.plan.stances)} stances in {len(run) * run.dt:.1f} s, reached its goal, "
         f"and all {sum(1 for c in report.checks if c.bound)} checks of the certificate hold."
     )
-    assert "reached its goal in sway" in answer(run, broken(report))
-    assert "1 of" in answer(run, broken(report))
+    assert "reached its goal in sway" in result_sentence(run, broken(report))
+    assert "1 of" in result_sentence(run, broken(report))
     record = run.record.model_copy(update={"stopped": "no contact"})
-    assert "stopped after" in answer(replace(run, record=record), broken(report))
+    assert "stopped after" in result_sentence(replace(run, record=record), broken(report))
     fell = replace(broken(report), values=report.values | {"fell": True})
-    assert answer(run, fell).startswith("hrp2 fell while executing sway")
+    assert result_sentence(run, fell).startswith("hrp2 fell while executing sway")
 
 
 def test_the_page_holds_every_check_green_or_red_and_the_replay(page, run, report):

@@ -29,9 +29,9 @@ from mcplan.robot.anatomy import bent_limits
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.settings.margins import shrunk
+from mcplan.settings.margins import shrink_points
 from mcplan.statics.equilibrium import Equilibrium, balance, friction_margin
-from mcplan.util.arguments import each, instance, vector
+from mcplan.util.arguments import check_each, check_instance, check_vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -479,7 +479,8 @@ class PostureGenerator:
     def _loaded_contacts(self, contacts: Iterable[Contact]) -> tuple[Contact, ...]:
         """Return contacts with usable limits and pressure margin, since torques depend on the points of the forces."""
         inset = self.settings.pressure_inset
-        return tuple(replace(contact, points=shrunk(contact.points, inset)) for contact in self._with_margins(contacts))
+        contacts = self._with_margins(contacts)
+        return tuple(replace(contact, points=shrink_points(contact.points, inset)) for contact in contacts)
 
     def support(self, contacts: Sequence[Contact], loaded: Sequence[str], com: np.ndarray) -> SupportData:
         """Return the support region of the loaded contacts; ``com`` (3,) as for `ContactRegions.support`."""
@@ -569,16 +570,17 @@ def solve_posture(
         No contacts, one patch twice, or a posture of another robot.
     """
     where = "solve_posture"
-    instance(where, "robot", robot, Robot)
-    instance(where, "environment", environment, Environment)
-    contacts = each(where, "contacts", contacts, Contact)
+    check_instance(where, "robot", robot, Robot)
+    check_instance(where, "environment", environment, Environment)
+    contacts = check_each(where, "contacts", contacts, Contact)
     names = [contact.patch for contact in contacts]
     if not names or len(set(names)) < len(names):
         raise InputError(f"solve_posture: expected contacts of different patches, not {', '.join(names) or 'none'}")
     if near is None:
         near = robot.posture("half_sitting") if "half_sitting" in robot.postures else robot.neutral()
-    guide = robot.posture(near) if isinstance(near, str) else vector(where, f"near (q of {robot.name})", near, robot.nq)
-    com = None if com is None else vector(where, "com", com, 2, 3)
+    name = f"near (q of {robot.name})"
+    guide = robot.posture(near) if isinstance(near, str) else check_vector(where, name, near, robot.nq)
+    com = None if com is None else check_vector(where, "com", com, 2, 3)
     model = CollisionModel(robot, environment) if collisions else None
     generator = PostureGenerator(robot, environment, settings, model)
     return generator.generate(contacts, loaded, guide, com=com, base=base)

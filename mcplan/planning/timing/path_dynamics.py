@@ -22,8 +22,8 @@ from mcplan.planning.transition.transition import Segment
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact, largest_per_link
 from mcplan.settings.control import ControlSettings
-from mcplan.settings.margins import shrunk
-from mcplan.settings.pace import Pace, used
+from mcplan.settings.margins import shrink_points
+from mcplan.settings.pace import Pace, used_fraction
 from mcplan.statics.contact_forces import ForceUnknowns
 from mcplan.statics.static_program import StaticProgram
 
@@ -341,14 +341,14 @@ def grid_position(i: int) -> str:
 
 def with_pace_margins(contact: Contact, pace: Pace, settings: ControlSettings, reserve: float) -> Contact:
     """Return a contact with the limits of motions that keep a share of the reserve (see `TimeParameterization`)."""
-    force_share = used(pace.force, settings.contact.force_fraction, reserve)
+    force_share = used_fraction(pace.force, settings.contact.force_fraction, reserve)
     edge_margin = max(pace.pressure, settings.contact.pressure_margin)
     return replace(
         contact,
-        friction=used(pace.friction, settings.contact.friction_fraction, reserve) * contact.friction,
+        friction=used_fraction(pace.friction, settings.contact.friction_fraction, reserve) * contact.friction,
         max_force=force_share * contact.max_force,
         max_moment=force_share * contact.max_moment,
-        points=shrunk(
+        points=shrink_points(
             contact.points, max(edge_margin + (1.0 - reserve) * (settings.contact.pressure_margin - edge_margin), 0.0)
         ),
     )

@@ -30,8 +30,8 @@ from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
-from mcplan.settings.margins import shrunk
-from mcplan.settings.pace import used
+from mcplan.settings.margins import shrink_points
+from mcplan.settings.pace import used_fraction
 
 MIN_NORMAL_Z = 0.999
 """Smallest vertical component of the normals of the ground."""
@@ -265,10 +265,10 @@ class Gait:
         inset, friction = max(self.pace.pressure, self.settings.contact.pressure_margin) + COP_INSET_M, np.inf
         corners = np.zeros((self.size, 2, max(len(c.points) for c in self.phases[0].closed), 3))
         is_closed = np.zeros((self.size, 2), dtype=bool)
-        friction_share = used(self.pace.friction, self.settings.contact.friction_fraction, 1.0)
+        friction_share = used_fraction(self.pace.friction, self.settings.contact.friction_fraction, 1.0)
         for phase in self.phases:
             for contact in phase.closed:
-                world = contact.p + shrunk(contact.points, inset, MAX_COP_INSET_SHARE) @ contact.R.T
+                world = contact.p + shrink_points(contact.points, inset, MAX_COP_INSET_SHARE) @ contact.R.T
                 padded = world[np.minimum(np.arange(corners.shape[2]), len(world) - 1)]
                 indices = slice(phase.begin, phase.end + 1), self.feet.index(contact.patch)
                 corners[indices], is_closed[indices] = padded, True

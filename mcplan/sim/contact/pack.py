@@ -22,7 +22,7 @@ from mcplan.robot.solid import hull_corners, pack, shape_inertia, solid
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Support, Surface
 from mcplan.scene.resting import resting_contact
-from mcplan.settings.margins import shrunk
+from mcplan.settings.margins import shrink_points
 from mcplan.settings.simulation import SimulationSettings
 from mcplan.sim.touching_patch import ball_covers_shape
 from mcplan.util.arrays import read_only
@@ -321,7 +321,7 @@ def _edge_points(resting_contacts: Iterable[Contact | None], corners: np.ndarray
     for resting in resting_contacts:
         if resting is not None:
             corner_distances = np.linalg.norm(resting.points[:, None] - corners, axis=2).min(axis=1)
-            points.append(shrunk(resting.points, EDGE_INSET_M)[corner_distances > EDGE_INSET_M])
+            points.append(shrink_points(resting.points, EDGE_INSET_M)[corner_distances > EDGE_INSET_M])
     return np.unique(np.concatenate(points).round(6), axis=0)
 
 

@@ -4,17 +4,19 @@
     surface    J = [J_p; J_w]                           6 rows, velocity of a frame, linear and angular, world axes
     contact    J = S R' [J_p; J_w]                      directions S that a contact constrains, in the axes of its patch
 
-    d/dt (R' V) = R' (Vdot - w x V)
+    d/dt (R' V) = R' (Vdot - w x V)                    R, w, V: rotation, angular velocity and velocity of the patch
 
 A point without rotation constrains three directions, a sole six (S1 eq. 2.253-2.255; S4, contact constraints).
 
 The ranks of the Jacobian show how far contacts determine the motion of a robot:
 
-    J_c = [J_cb  J_cj]            rank J_c            independent constraints
+    J_c = [J_cb  J_cj]            rank J_c            independent constraints (columns of the base, of the joints)
                                   rank J_cb           constraints of the base; 6: the joints control its pose
                                   rank J_c - rank J_cb   internal constraints: limbs that cannot move against each other
 
 Source: S1, sec. 2.10.4, eq. 2.255-2.256 and figures 2.16-2.17.
+
+S1 and S4: `docs/sources.md`.
 """
 
 from collections.abc import Sequence
@@ -27,7 +29,7 @@ from mcplan.errors import InputError
 from mcplan.robot.pose import cross, cross_matrix
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
-from mcplan.util.arguments import each, instance, vector
+from mcplan.util.arguments import check_each, check_instance, check_vector
 from mcplan.util.text import summary
 
 
@@ -56,6 +58,8 @@ def point_rows(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str, point: Arra
     """Return the three rows of a fixed point of a link or patch, world axes.
 
         J_p = J_o - [R r]x J_w,        Jdot v = b_o + b_w x R r + w x (w x R r)
+
+    with J_o, J_w the linear and angular Jacobian of the frame, b_o, b_w their bias accelerations, and r the point.
 
     Parameters
     ----------
@@ -100,29 +104,29 @@ def contact_rows(robot: Robot, q: ArrayLike, v: ArrayLike, contacts: Sequence[Co
     InputError
         The robot has a fixed base, and the contact ``fixed_base`` is missing.
     """
-    instance("contact_rows", "robot", robot, Robot)
-    contacts = each("contact_rows", "contacts", contacts, Contact)
-    q, v = vector("contact_rows", "q", q, robot.nq), vector("contact_rows", "v", v, robot.nv)
+    check_instance("contact_rows", "robot", robot, Robot)
+    contacts = check_each("contact_rows", "contacts", contacts, Contact)
+    q, v = check_vector("contact_rows", "q", q, robot.nq), check_vector("contact_rows", "v", v, robot.nv)
     names = {contact.patch for contact in contacts}
     if robot.fixed and "fixed_base" not in names:
         raise InputError(f"{robot.name} has a fixed base: its contact `fixed_base` is missing")
     J, bias, owner = [np.zeros((0, robot.nv))], [np.zeros(0)], [np.zeros(0, int)]
     for k, contact in enumerate(contacts):
         R, ball = robot.frame_pose(q, contact.patch)[:3, :3], contact.radius > 0.0
-        R = contact.turned(R)
-        own = robot.frame_jacobian(q, contact.patch)
-        velocity, rate = own @ v, robot.frame_bias_acceleration(q, v, contact.patch)
+        R = contact.turned(R)  # axes of the contact, which for a ball do not rotate with the patch
+        J_patch = robot.frame_jacobian(q, contact.patch)
+        velocity, rate = J_patch @ v, robot.frame_bias_acceleration(q, v, contact.patch)
         if not ball:  # the contact axes of a ball do not rotate with it
             rate[:3] -= cross(velocity[3:], velocity[:3])
-        turned = contact.selection @ np.kron(np.eye(2), R.T)
-        J.append(turned @ own)
-        bias.append(turned @ rate)
-        owner.append(np.full(len(turned), k))
+        selection_world = contact.selection @ np.kron(np.eye(2), R.T)
+        J.append(selection_world @ J_patch)
+        bias.append(selection_world @ rate)
+        owner.append(np.full(len(selection_world), k))
     return ContactRows(np.vstack(J), np.concatenate(bias), np.concatenate(owner))
 
 
-NEGLIGIBLE = 1e-7
-"""Singular values below this fraction of the largest count as zero, that is as rounding: rows are of the order of 1."""
+RANK_TOLERANCE = 1e-7
+"""Singular values below this fraction of the largest one count as zero; entries of the Jacobian are of order 1."""
 
 
 @dataclass(frozen=True)
@@ -131,10 +135,10 @@ class StanceRank:
 
     Attributes
     ----------
-    rows : constraints, dependent ones included.
-    constraints : independent ones, ``rank J_c``.
-    base : constraints of the base, ``rank J_cb``, 6 at most.
-    freedom : directions in which the robot can still move, ``nv - rank J_c``.
+    rows : number of constraints, dependent ones included.
+    constraints : number of independent constraints, ``rank J_c``.
+    base : number of constraints of the base, ``rank J_cb``, 6 at most.
+    freedom : number of directions in which the robot can still move, ``nv - rank J_c``.
     """
 
     rows: int
@@ -149,7 +153,7 @@ class StanceRank:
 
     @property
     def internal(self) -> int:
-        """Number of constraints between the limbs, ``rank J_c - rank J_cb``, which is that of free internal forces."""
+        """Number of constraints between limbs, ``rank J_c - rank J_cb``, and of independent internal forces."""
         return self.constraints - self.base
 
     def __str__(self) -> str:
@@ -166,10 +170,10 @@ def stance_rank(robot: Robot, q: ArrayLike, contacts: Sequence[Contact]) -> Stan
     Parameters
     ----------
     robot, q : Robot, and its posture (nq,).
-    contacts : of the stance.
+    contacts : contacts of the stance.
     """
-    instance("stance_rank", "robot", robot, Robot)
-    contacts = each("stance_rank", "contacts", contacts, Contact)
+    check_instance("stance_rank", "robot", robot, Robot)
+    contacts = check_each("stance_rank", "contacts", contacts, Contact)
     J = contact_rows(robot, q, np.zeros(robot.nv), contacts).J
     constraints = _rank(J)
     return StanceRank(len(J), constraints, _rank(J[:, :6]), robot.nv - constraints)
@@ -179,4 +183,4 @@ def _rank(J: np.ndarray) -> int:
     if not J.size:
         return 0
     values = np.linalg.svd(J, compute_uv=False)
-    return int(np.count_nonzero(values > NEGLIGIBLE * max(values[0], np.finfo(float).tiny)))
+    return int(np.count_nonzero(values > RANK_TOLERANCE * max(values[0], np.finfo(float).tiny)))

@@ -8,11 +8,14 @@
     v+   = N_c v-,    impulse = -Lambda J v-                                         (3.66, 3.69)
     loss = 1/2 (J v-)' Lambda (J v-)                                                 (3.71)
 
+``S' tau`` is the generalized force of the joint torques, ``v-`` and ``v+`` the velocity before and after an impact.
 S1 uses the force of the robot on its environment; here ``f`` is that of the environment on the robot, as everywhere in
 this library. With dependent rows (two soles on a floor form a closed chain) the force is the minimum-norm one; motion,
 projector and loss do not depend on the choice.
 
 Source: S1, sec. 3.7.1-3.7.3.
+
+S1: `docs/sources.md`.
 """
 
 from dataclasses import dataclass
@@ -24,8 +27,8 @@ from mcplan.robot.robot import Robot
 from mcplan.textbook.constraint.contact_rows import ContactRows
 from mcplan.util.text import summary
 
-DEPENDENT = 1e-10
-"""Relative tolerance of eigenvalues of ``J M^-1 J'``."""
+EIGENVALUE_TOLERANCE = 1e-10
+"""Eigenvalues of ``J M^-1 J'`` below this fraction of the largest one count as zero: the rows are dependent."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,8 @@ class Impact:
 
     Attributes
     ----------
-    v : (nv,) velocity after it.
-    impulse : (k,) of the environment on the robot along the rows, N s or N m s.
+    v : (nv,) velocity after the impact.
+    impulse : (k,) impulse of the environment on the robot along the rows, N s or N m s.
     loss : lost kinetic energy, J.
     """
 
@@ -69,13 +72,13 @@ class ConstrainedDynamics:
         self.v = np.asarray(v, float)
         self.M, self.h = robot.mass_matrix(q), robot.nonlinear_effects(q, v)
         self._mobility = np.linalg.solve(self.M, rows.J.T)
-        self.inertia = np.linalg.pinv(rows.J @ self._mobility, DEPENDENT, hermitian=True)
+        self.inertia = np.linalg.pinv(rows.J @ self._mobility, EIGENVALUE_TOLERANCE, hermitian=True)
         self.null_space = np.eye(robot.nv) - self._mobility @ self.inertia @ rows.J
 
     def contact_force(self, tau: ArrayLike) -> np.ndarray:
         """Return the force of the constraints (k,) under joint torques (n,) or generalized forces (nv,), (3.61)."""
-        free = np.linalg.solve(self.M, self._generalized(tau) - self.h)
-        return -self.inertia @ (self.rows.J @ free + self.rows.bias)
+        free_acceleration = np.linalg.solve(self.M, self._generalized(tau) - self.h)
+        return -self.inertia @ (self.rows.J @ free_acceleration + self.rows.bias)
 
     def acceleration(self, tau: ArrayLike) -> np.ndarray:
         """Return ``vd`` (nv,) under joint torques (n,) or generalized forces (nv,); it satisfies (3.60) and (3.64)."""
@@ -88,10 +91,11 @@ class ConstrainedDynamics:
 
     def impact(self) -> Impact:
         """Return the impact when the constraints become active at this velocity, (3.66)-(3.71)."""
-        hit = self.rows.J @ self.v
-        impulse = -self.inertia @ hit
-        return Impact(self.null_space @ self.v, impulse, -0.5 * float(impulse @ hit))
+        row_velocity = self.rows.J @ self.v
+        impulse = -self.inertia @ row_velocity
+        return Impact(self.null_space @ self.v, impulse, -0.5 * float(impulse @ row_velocity))
 
     def _generalized(self, tau: ArrayLike) -> np.ndarray:
+        """Return a generalized force (nv,), without force on the base if ``tau`` has joint torques only."""
         tau = np.asarray(tau, float)
         return np.concatenate([np.zeros(6), tau]) if tau.shape == (self.robot.n,) else tau

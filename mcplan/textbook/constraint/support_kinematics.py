@@ -2,7 +2,11 @@
 
     u = N_c (J_t N_c)^+ w_t,      N_c = 1 - J_c^+ J_c
 
+with the robot's velocity u, the Jacobian J_t and desired velocity w_t of the targets, and the contact Jacobian J_c.
+
 Source: S1, sec. 2.10.5, eq. 2.257-2.260; iterated as in sec. 2.9.3, correcting the drift of the contacts first.
+
+S1: `docs/sources.md`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,23 +21,25 @@ from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.textbook.constraint.contact_rows import contact_rows
 from mcplan.textbook.kinematics.differential import pseudo_inverse
-from mcplan.util.arguments import each, instance, vector, whole
+from mcplan.util.arguments import check_each, check_instance, check_integer, check_vector
 from mcplan.util.text import summary
 
 MAX_STEP = 0.2
-"""m, rad: largest step, for which the linearisation is accurate enough."""
+"""Largest change of a coordinate in one step (m, rad), for which the linearisation is accurate enough."""
 
 CORRECTION_STEPS = 15
-"""If a target is out of reach, the last steps only correct the drift of the contacts: so many, or half of all steps."""
+"""Number of last steps that only correct the drift of the contacts, at most half of all; used if a target is out of
+reach."""
 
 DAMPING = 1e-6
-"""Damping of the targets' squared singular values: bounds the steps if a target is out of reach or blocked."""
+"""Damping of the squared singular values of the targets' Jacobian, as a fraction of its squared norm: it bounds the
+steps if a target is out of reach or blocked."""
 
-ROUNDING = 1e-9
-"""rad, m: distance to a limit within which a joint counts as at the limit."""
+LIMIT_TOLERANCE = 1e-9
+"""Distance to a limit within which a joint counts as at the limit (rad, m)."""
 
-DEPENDENT = 1e-7
-"""Relative tolerance for dependent contact rows."""
+ROW_TOLERANCE = 1e-7
+"""Singular values of the contact rows below this fraction of the largest one count as zero."""
 
 
 def support_velocity(robot: Robot, q: ArrayLike, contacts: Sequence[Contact], J: ArrayLike, w: ArrayLike) -> np.ndarray:
@@ -45,10 +51,10 @@ def support_velocity(robot: Robot, q: ArrayLike, contacts: Sequence[Contact], J:
     contacts : the closed contacts.
     J, w : (k, nv), (k,) Jacobian and desired velocity of a task, m/s or rad/s.
     """
-    instance("support_velocity", "robot", robot, Robot)
-    contacts = each("support_velocity", "contacts", contacts, Contact)
+    check_instance("support_velocity", "robot", robot, Robot)
+    contacts = check_each("support_velocity", "contacts", contacts, Contact)
     Jc = contact_rows(robot, q, np.zeros(robot.nv), contacts).J
-    N, J = np.eye(robot.nv) - np.linalg.pinv(Jc, DEPENDENT) @ Jc, np.asarray(J, float)
+    N, J = np.eye(robot.nv) - np.linalg.pinv(Jc, ROW_TOLERANCE) @ Jc, np.asarray(J, float)
     # tolerance by the size of J: for a task blocked by contacts J N is rounding, and must not be inverted
     return N @ pseudo_inverse(J @ N, float(np.linalg.norm(J, 2))) @ np.asarray(w, float)
 
@@ -59,7 +65,7 @@ class SupportPosture:
 
     Attributes
     ----------
-    q : (nq,).
+    q : (nq,) configuration.
     error : largest distance to a target, m or rad.
     slip : largest drift of a contact in its constrained directions, m or rad.
     iterations : number of steps.
@@ -90,7 +96,8 @@ def support_inverse_kinematics(
     robot, q : Robot, and the initial posture (nq,), with the contacts in place.
     contacts : the closed contacts.
     targets : by link or patch a pose (4, 4) or a position (3,); by ``com`` a position (3,), m.
-    tolerance, iterations : m and rad; largest number of steps.
+    tolerance : largest error of a target or contact, m and rad.
+    iterations : largest number of steps.
 
     Raises
     ------
@@ -98,48 +105,49 @@ def support_inverse_kinematics(
         A target is neither a pose nor a position, or its name is unknown.
     """
     where = "support_inverse_kinematics"
-    instance(where, "robot", robot, Robot)
-    contacts, iterations = each(where, "contacts", contacts, Contact), whole(where, "iterations", iterations)
-    q = vector(where, "q", q, robot.nq)
+    check_instance(where, "robot", robot, Robot)
+    contacts = check_each(where, "contacts", contacts, Contact)
+    iterations = check_integer(where, "iterations", iterations)
+    q = check_vector(where, "q", q, robot.nq)
     lower, upper = robot.limits.lower, robot.limits.upper
     start_poses = {contact.patch: robot.frame_pose(q, contact.patch) for contact in contacts}
-    best, k, correction_steps = np.inf, 0, min(CORRECTION_STEPS, iterations // 2)
+    error, k, final_steps = np.inf, 0, min(CORRECTION_STEPS, iterations // 2)
     for k in range(iterations + 1):
-        w, J = _task(robot, q, targets)
+        w, J = _target_rows(robot, q, targets)
         rows = contact_rows(robot, q, np.zeros(robot.nv), contacts)
-        correction = _drift(robot, q, contacts, start_poses)
-        best = float(np.abs(w).max(initial=0.0))
-        if (best <= tolerance and np.abs(correction).max(initial=0.0) <= tolerance) or k == iterations:
+        correction = _contact_errors(robot, q, contacts, start_poses)
+        error = float(np.abs(w).max(initial=0.0))
+        if (error <= tolerance and np.abs(correction).max(initial=0.0) <= tolerance) or k == iterations:
             break
         free = np.ones(robot.nv, bool)
         step = np.zeros(robot.nv)
         while True:
             Jc, Jt = rows.J * free, J * free
-            pinv_c = np.linalg.pinv(Jc, DEPENDENT)
+            pinv_c = np.linalg.pinv(Jc, ROW_TOLERANCE)
             N = np.diag(free.astype(float)) - pinv_c @ Jc
-            first = pinv_c @ correction
+            correction_step = pinv_c @ correction
             A = Jt @ N
             S = A @ A.T
             # tolerance by the size of J, not of J N, which is rounding for a task blocked by contacts
             damped = S + DAMPING * np.trace(J @ J.T) / max(len(S), 1) * np.eye(len(S))
-            desired = (
-                np.clip(w - Jt @ first, -MAX_STEP, MAX_STEP) if k < iterations - correction_steps else np.zeros(len(w))
-            )
-            step = first + N @ A.T @ np.linalg.solve(damped, desired)
+            moves_targets = k < iterations - final_steps
+            desired = np.clip(w - Jt @ correction_step, -MAX_STEP, MAX_STEP) if moves_targets else np.zeros(len(w))
+            step = correction_step + N @ A.T @ np.linalg.solve(damped, desired)
             step *= min(1.0, MAX_STEP / max(float(np.abs(step).max()), 1e-12))
-            after = q[7:] + step[6:]
-            low, high = (after < lower) & (q[7:] <= lower + ROUNDING), (after > upper) & (q[7:] >= upper - ROUNDING)
-            stopped = (low | high) & free[6:]
-            if not stopped.any():
+            q_next = q[7:] + step[6:]
+            is_below = (q_next < lower) & (q[7:] <= lower + LIMIT_TOLERANCE)
+            is_above = (q_next > upper) & (q[7:] >= upper - LIMIT_TOLERANCE)
+            at_limit = (is_below | is_above) & free[6:]
+            if not at_limit.any():
                 break
-            free[6:][stopped] = False
+            free[6:][at_limit] = False
         q = robot.integrate(q, step, 1.0)
         q[7:] = np.clip(q[7:], lower, upper)
-    slip = float(np.abs(_drift(robot, q, contacts, start_poses)).max(initial=0.0))
-    return SupportPosture(q, best, slip, k)
+    slip = float(np.abs(_contact_errors(robot, q, contacts, start_poses)).max(initial=0.0))
+    return SupportPosture(q, error, slip, k)
 
 
-def _task(robot: Robot, q: np.ndarray, targets: Mapping[str, ArrayLike]) -> tuple[np.ndarray, np.ndarray]:
+def _target_rows(robot: Robot, q: np.ndarray, targets: Mapping[str, ArrayLike]) -> tuple[np.ndarray, np.ndarray]:
     """Return the errors and the Jacobian of all targets."""
     errors, jacobians = [np.zeros(0)], [np.zeros((0, robot.nv))]
     for name, target in targets.items():
@@ -160,10 +168,10 @@ def _task(robot: Robot, q: np.ndarray, targets: Mapping[str, ArrayLike]) -> tupl
     return np.concatenate(errors), np.vstack(jacobians)
 
 
-def _drift(
+def _contact_errors(
     robot: Robot, q: np.ndarray, contacts: Sequence[Contact], start_poses: Mapping[str, np.ndarray]
 ) -> np.ndarray:
-    """Return the errors of all contacts in their constrained directions."""
+    """Return the errors of all contacts in their constrained directions, m and rad."""
     errors = [np.zeros(0)]
     for contact in contacts:
         X, start = robot.frame_pose(q, contact.patch), start_poses[contact.patch]

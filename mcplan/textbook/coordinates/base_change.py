@@ -15,6 +15,8 @@ orientation of another (lemma 3, eq. 17-28). Joints and their order do not chang
 
 With ``nu_G = [com velocity; average angular velocity; joint rates]`` the mass matrix has three diagonal blocks, and
 the first three equations are Newton's law (eq. 29 to 44).
+
+S2: `docs/sources.md`.
 """
 
 import numpy as np
@@ -53,9 +55,9 @@ def configuration_from(robot: Robot, q_D: ArrayLike, frame: str) -> Array:
     frame : the link or patch.
     """
     q_D = numbers(q_D, (robot.nq,), "q_D")
-    shape = q_D.copy()
-    shape[:7] = 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
-    X_BD = robot.frame_pose(shape, frame)
+    q_at_origin = q_D.copy()  # with the base at the world frame
+    q_at_origin[:7] = 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
+    X_BD = robot.frame_pose(q_at_origin, frame)
     X_WB = pose(UNIT_QUATERNION.rotation(UNIT_QUATERNION.nearest(q_D[3:7])), q_D[:3]) @ inverse(X_BD)
     return np.concatenate([X_WB[:3, 3], UNIT_QUATERNION.parameters(X_WB[:3, :3]), q_D[7:]])
 
@@ -89,7 +91,7 @@ def to_mixed_frame(robot: Robot, q: ArrayLike, v: ArrayLike, origin: str, orient
 
 
 def change_of_first_six(J: Array, J_rate: Array) -> VelocityChange:
-    """Return ``T = [J; 0 1]`` and its rate from those of the first six rows (6, nv)."""
+    """Return the change ``T = [J; 0 1]`` from its first six rows J (6, nv) and their rate."""
     T, T_rate = np.eye(J.shape[1]), np.zeros((J.shape[1], J.shape[1]))
     T[:6], T_rate[:6] = J, J_rate
     return VelocityChange(T, T_rate)

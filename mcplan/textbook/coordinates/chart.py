@@ -1,6 +1,7 @@
 """Rotation charts: the rotation, the map from rates to angular velocity, singularities and constraints.
 
-S0 is Bouyarmane and Kheddar (2012), "Free-floating-base dynamics"; S1 the lecture notes "Robot Dynamics" of ETH Zurich.
+S0 is Bouyarmane and Kheddar (2012), "Free-floating-base dynamics"; S1 the lecture notes "Robot Dynamics" of ETH Zurich
+(`docs/sources.md`).
 """
 
 from abc import ABC, abstractmethod
@@ -13,19 +14,19 @@ from mcplan.core.algebra.rotation import matrix_to_quaternion, quaternion_to_mat
 from mcplan.core.bundle import QUATERNION_TOLERANCE
 from mcplan.errors import InputError
 from mcplan.robot.pose import cross_matrix
-from mcplan.util.arguments import shown
+from mcplan.util.arguments import describe
 
 Array = NDArray[np.float64]
 
 Axes = Literal["world", "base"]
 """Axes of an angular velocity: those of the world, or of the rotating frame."""
 
-SINGULAR = 1e-9
-"""rad, m: smallest distance to a singularity at which the inverse map is computed; below, its condition number exceeds
-1e9."""
+MIN_SINGULARITY_DISTANCE = 1e-9
+"""Smallest distance to a singularity (rad, m) at which the inverse map is computed. Nearer, its condition number
+exceeds 1e9."""
 
 
-def real(value: ArrayLike, what: str) -> Array:
+def real(value: ArrayLike, name: str) -> Array:
     """Return ``value`` as an array of any shape.
 
     Raises
@@ -35,39 +36,39 @@ def real(value: ArrayLike, what: str) -> Array:
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{what} = {shown(value)}; expected an array of numbers") from None
+        raise InputError(f"{name} = {describe(value)}; expected an array of numbers") from None
     if not np.isfinite(array).all():
-        raise InputError(f"{what} = {array} is not finite")
+        raise InputError(f"{name} = {array} is not finite")
     return array
 
 
-def numbers(value: ArrayLike, shape: tuple[int | None, ...], what: str) -> Array:
+def numbers(value: ArrayLike, shape: tuple[int | None, ...], name: str) -> Array:
     """Return ``value`` as an array of a given shape, in which None is any length.
 
     Raises
     ------
     InputError : it has another shape, or an entry is not finite.
     """
-    array = np.ascontiguousarray(real(value, what))
+    array = np.ascontiguousarray(real(value, name))
     if array.shape != shape and (
         array.ndim != len(shape) or any(n not in (m, None) for n, m in zip(shape, array.shape, strict=True))
     ):
         expected = str(shape).replace("None", "k")
-        raise InputError(f"{what} has the shape {array.shape}; expected {expected}")
+        raise InputError(f"{name} has the shape {array.shape}; expected {expected}")
     return array
 
 
-def unit_quaternion(value: ArrayLike, what: str = "quaternion") -> Array:
+def unit_quaternion(value: ArrayLike, name: str = "quaternion") -> Array:
     """Return a quaternion w x y z (4,).
 
     Raises
     ------
     InputError : it is not four numbers, or its length is not 1.
     """
-    quat = numbers(value, (4,), what)
+    quat = numbers(value, (4,), name)
     length = float(np.linalg.norm(quat))
     if abs(length - 1.0) > QUATERNION_TOLERANCE:
-        raise InputError(f"{what} w x y z has the length {length:.9g}; expected 1")
+        raise InputError(f"{name} w x y z has the length {length:.9g}; expected 1")
     return quat
 
 
@@ -79,8 +80,8 @@ def angular_map(R: Array, dR: Array) -> Array:
     R : (3, 3) rotation.
     dR : (3, 3, d) its derivatives by the chart's numbers.
     """
-    turns = (np.outer(R[:, (i + 2) % 3], R[:, (i + 1) % 3]) @ dR[:, i] for i in range(3))
-    return np.asarray(sum(turns), dtype=np.float64)
+    summands = (np.outer(R[:, (i + 2) % 3], R[:, (i + 1) % 3]) @ dR[:, i] for i in range(3))
+    return np.asarray(sum(summands), dtype=np.float64)
 
 
 class RotationChart(ABC):
@@ -93,7 +94,7 @@ class RotationChart(ABC):
 
     Attributes
     ----------
-    name : of the chart.
+    name : name of the chart.
     symbols : a name for each parameter.
     """
 
@@ -123,10 +124,11 @@ class RotationChart(ABC):
     def parameters_near(self, R: ArrayLike, theta: ArrayLike) -> Array:
         """Return the parameters (d,) of a rotation (3, 3); if they are not unique, those nearest to theta.
 
-        So similar rotations have similar parameters.
+        They change continuously with the rotation.
         """
-        near, first = self._numbers(theta), self.parameters(R)
-        return min([first, *self._equivalent(first)], key=lambda other: float(np.linalg.norm(other - near)))
+        near, principal = self._numbers(theta), self.parameters(R)
+        candidates = [principal, *self._equivalent(principal)]
+        return min(candidates, key=lambda candidate: float(np.linalg.norm(candidate - near)))
 
     def derivatives(self, theta: ArrayLike) -> Array:
         """Return ``dR / dtheta`` (3, 3, d): the derivative of column i of R is ``-[R_i x] E`` (S0 eq. 6)."""
@@ -169,24 +171,25 @@ class RotationChart(ABC):
         return inverse @ self.rotation(theta) if axes == "base" else inverse
 
     def _world_inverse(self, theta: Array) -> Array:
+        """Return the inverse of E in world axes (d, 3)."""
         return np.asarray(np.linalg.inv(self.E(theta)), dtype=np.float64)
 
     @abstractmethod
     def distance_to_singularity(self, theta: ArrayLike) -> float:
         """Return the distance (rad) of theta to a rank loss of E; infinite for a chart without singularities."""
 
-    def require_regular(self, theta: ArrayLike, distance: float = SINGULAR) -> None:
+    def require_regular(self, theta: ArrayLike, distance: float = MIN_SINGULARITY_DISTANCE) -> None:
         """Raise an error if theta is within a distance (rad) of a singularity.
 
         Raises
         ------
         InputError : theta is nearer than ``distance``.
         """
-        found = self.distance_to_singularity(theta)
-        if found < distance:
+        actual = self.distance_to_singularity(theta)
+        if actual < distance:
             values = ", ".join(f"{s} = {x:.6g}" for s, x in zip(self.symbols, np.asarray(theta), strict=True))
             raise InputError(
-                f"{self.name}: {values} is {found:.3g} rad from a singularity, expected {distance:.3g} at least: "
+                f"{self.name}: {values} is {actual:.3g} rad from a singularity, expected {distance:.3g} at least: "
                 "there an angular velocity has no rates; take another chart"
             )
 
@@ -223,9 +226,11 @@ class RotationChart(ABC):
         return quat
 
     def _numbers(self, theta: ArrayLike) -> Array:
+        """Return theta as an array (d,) of finite numbers."""
         return numbers(theta, (self.size,), self.name)
 
     def _in_axes(self, theta: ArrayLike, E: Array, axes: Axes) -> Array:
+        """Return E, given in world axes, in the axes of the world or of the rotating frame."""
         if axes not in ("world", "base"):
             raise InputError(f"axes = {axes!r}; expected 'world' or 'base'")
         return E if axes == "world" else self.rotation(theta).T @ E

@@ -1,17 +1,20 @@
 """Equations of motion as matrices, their three derivations, and linear changes of the velocity (S1, S2).
 
-Three derivations of ``M vd + b + g = force`` agree, and serve as checks of each other (S1, sec. 3.3-3.5):
+Three derivations of ``M vd + b + g = force`` agree, and serve as checks of each other (S1, sec. 3.3-3.5). J_S and J_R
+are the Jacobians of a link's centre of mass and rotation, m and I its mass and inertia, g_0 is gravity:
 
     projected        M = sum J_S' m J_S + J_R' I J_R                                  (3.43)
                      b = sum J_S' m Jdot_S v + J_R' (I Jdot_R v + w x I w)            (3.44)
                      g = - sum J_S' m g_0                                             (3.45)
-    newton-euler     force = ID(q, v, vd), recursively from link to link:
+    newton-euler     force = ID(q, v, vd), inverse dynamics from link to link:
                      g = ID(q, 0, 0),  b = ID(q, v, 0) - g,  M e_i = ID(q, 0, e_i) - g
     lagrange         d/dt (dT/dv) - dT/dq + dU/dq = force,  T = 1/2 v' M v,  U = sum m g_0 z        (3.27)
 
 The angular velocity of the base is not a derivative of coordinates. With ``d(theta) = w dt`` about the world axes, its
 three rows of the third derivation have Hamel's form, ``d/dt (dT/dw) + dT/dw x w - dT/dtheta``, where dT/dtheta is along
 a rotation at constant ``v``. Derivatives are central differences, with an error of 1e-9 of the largest entry.
+
+S0, S1 and S2: `docs/sources.md`.
 """
 
 from dataclasses import dataclass
@@ -125,8 +128,8 @@ class VelocityChange:
     @property
     def inverse(self) -> "VelocityChange":
         """The inverse change: ``T^-1``, whose rate is ``-T^-1 T_rate T^-1``."""
-        back = np.asarray(np.linalg.inv(self.T), dtype=np.float64)
-        return VelocityChange(back, -back @ self.T_rate @ back)
+        inverse = np.asarray(np.linalg.inv(self.T), dtype=np.float64)
+        return VelocityChange(inverse, -inverse @ self.T_rate @ inverse)
 
     def __matmul__(self, first: "VelocityChange") -> "VelocityChange":
         """Return the composition of two changes, the right one first."""
@@ -154,17 +157,17 @@ class VelocityChange:
 
         ``M_D = T^-T M T^-1``, ``C_D = T^-T (M (T^-1)_rate + C T^-1)``, ``G_D = T^-T G``; C keeps its skew symmetry.
         """
-        back = self.inverse
-        S = back.T.T
+        inverse = self.inverse
+        S = inverse.T.T  # T^-T, which transforms forces
         return EquationsOfMotion(
-            S @ old.M @ back.T, S @ (old.M @ back.T_rate + old.C @ back.T), S @ old.G, self.velocity(old.nu)
+            S @ old.M @ inverse.T, S @ (old.M @ inverse.T_rate + old.C @ inverse.T), S @ old.G, self.velocity(old.nu)
         )
 
 
 DerivationMethod = Literal["projected", "newton-euler", "lagrange"]
 
-STEP = 1e-5
-"""rad, m: step of central differences, at which truncation and rounding errors are of the same size."""
+DIFFERENCE_STEP = 1e-5
+"""Step of central differences (rad, m), at which truncation and rounding errors are of the same size."""
 
 
 class EquationOfMotion(NamedTuple):
@@ -209,6 +212,7 @@ def derive_equation_of_motion(
 
 
 def _projected(robot: Robot, q: np.ndarray, v: np.ndarray) -> EquationOfMotion:
+    """Sum the Newton-Euler equations of the links, projected by their Jacobians (3.43-3.45)."""
     nv = robot.nv
     M, b, g = np.diag(robot.tree.armature), np.zeros(nv), np.zeros(nv)
     for name, link in robot.description.links.items():
@@ -226,6 +230,7 @@ def _projected(robot: Robot, q: np.ndarray, v: np.ndarray) -> EquationOfMotion:
 
 
 def _newton_euler(robot: Robot, q: np.ndarray, v: np.ndarray) -> EquationOfMotion:
+    """Derive M column by column, g and b, from inverse dynamics."""
     rest = np.zeros(robot.nv)
     g = robot.inverse_dynamics(q, rest, rest)
     M = np.column_stack([robot.inverse_dynamics(q, rest, unit) - g for unit in np.eye(robot.nv)])
@@ -233,8 +238,10 @@ def _newton_euler(robot: Robot, q: np.ndarray, v: np.ndarray) -> EquationOfMotio
 
 
 def _lagrange(robot: Robot, q: np.ndarray, v: np.ndarray) -> EquationOfMotion:
+    """Differentiate kinetic and potential energy (3.27) by central differences."""
+
     def mass(x: np.ndarray) -> np.ndarray:
-        """Hessian of the kinetic energy: that of the links, summed."""
+        """Return the mass matrix (nv, nv): the Hessian of the kinetic energy, summed over the links."""
         total = np.diag(robot.tree.armature)
         for name, link in robot.description.links.items():
             if link.inertia is not None:
@@ -246,12 +253,12 @@ def _lagrange(robot: Robot, q: np.ndarray, v: np.ndarray) -> EquationOfMotion:
     def potential(x: np.ndarray) -> float:
         return robot.mass * GRAVITY * float(robot.com(x)[2])
 
-    M = mass(q)
-    rate = (mass(robot.integrate(q, v, STEP)) - mass(robot.integrate(q, v, -STEP))) @ v / (2.0 * STEP)
-    b, g = rate, np.zeros(robot.nv)
+    M, h = mass(q), DIFFERENCE_STEP
+    M_rate_v = (mass(robot.integrate(q, v, h)) - mass(robot.integrate(q, v, -h))) @ v / (2.0 * h)
+    b, g = M_rate_v, np.zeros(robot.nv)
     for i, unit in enumerate(np.eye(robot.nv)):
-        ahead, behind = robot.integrate(q, unit, STEP), robot.integrate(q, unit, -STEP)
-        g[i] = (potential(ahead) - potential(behind)) / (2.0 * STEP)
-        b[i] -= 0.5 * v @ (mass(ahead) - mass(behind)) @ v / (2.0 * STEP)
-    b[3:6] += cross((M @ v)[3:6], v[3:6])
+        q_plus, q_minus = robot.integrate(q, unit, h), robot.integrate(q, unit, -h)
+        g[i] = (potential(q_plus) - potential(q_minus)) / (2.0 * h)
+        b[i] -= 0.5 * v @ (mass(q_plus) - mass(q_minus)) @ v / (2.0 * h)
+    b[3:6] += cross((M @ v)[3:6], v[3:6])  # Hamel: dT/dw x w
     return EquationOfMotion(M, b, g)

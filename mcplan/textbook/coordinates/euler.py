@@ -1,4 +1,7 @@
-"""Euler angles: sequences of three rotations about coordinate axes (S1 eq. 2.32 to 2.45 and 2.83 to 2.93)."""
+"""Euler angles: sequences of three rotations about coordinate axes (S1 eq. 2.32 to 2.45 and 2.83 to 2.93).
+
+S0 and S1: `docs/sources.md`.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -7,7 +10,7 @@ from mcplan.errors import InputError
 from mcplan.robot.pose import axis_rotation, cross_matrix
 from mcplan.textbook.coordinates.chart import Array, RotationChart, numbers
 
-PARALLEL = 1e-12
+PARALLEL_TOLERANCE = 1e-12
 """Sine or cosine of the middle angle below which the outer axes count as parallel: only the sum of the outer angles is
 determined."""
 
@@ -21,17 +24,19 @@ class EulerAngles(RotationChart):
     Parameters
     ----------
     sequence : three letters of x, y, z, without adjacent equal ones: ``zyx``, ``zyz``, ...
-    fixed : extrinsic rotations, about the world axes: the first number is the first rotation.
-    symbols : of the three numbers; by default the letters, numbered if one is repeated.
+    fixed : whether the rotations are extrinsic, about the world axes: the first number is the first rotation.
+    symbols : names of the three numbers; by default the letters, numbered if one is repeated.
     """
 
     def __init__(self, sequence: str, fixed: bool = False, symbols: tuple[str, str, str] | None = None):
         if len(sequence) != 3 or set(sequence) - set("xyz") or sequence[1] in (sequence[0], sequence[2]):
             raise InputError(f"Euler angles {sequence!r}: expected three of x, y, z, no equal neighbours")
         self.sequence, self.fixed = sequence, fixed
-        twice = sequence[0] == sequence[2]
+        repeats_first = sequence[0] == sequence[2]
         self.symbols = symbols or (
-            (sequence[0] + "1", sequence[1], sequence[2] + "2") if twice else (sequence[0], sequence[1], sequence[2])
+            (sequence[0] + "1", sequence[1], sequence[2] + "2")
+            if repeats_first
+            else (sequence[0], sequence[1], sequence[2])
         )
         about = " about fixed axes" if fixed else ""
         self.name = "-".join(symbols) if symbols else f"Euler angles {sequence}{about}"
@@ -40,7 +45,7 @@ class EulerAngles(RotationChart):
         self._k = 3 - self._i - self._j
         self._last = last
         self._sign = 1.0 if (self._j - self._i) % 3 == 1 else -1.0
-        """1 if the axes i, j, k are right-handed, else -1."""
+        """1 if the axes i, j, k are right-handed, otherwise -1."""
 
     def _in_order(self, theta: ArrayLike) -> Array:
         """Return the angles in the order of the product."""
@@ -48,6 +53,7 @@ class EulerAngles(RotationChart):
         return angles[::-1] if self.fixed else angles
 
     def _factors(self, theta: ArrayLike) -> tuple[Array, Array, Array]:
+        """Return the three rotation matrices of the product."""
         a, b, c = self._in_order(theta)
         axes = np.eye(3)
         return axis_rotation(axes[self._i], a), axis_rotation(axes[self._j], b), axis_rotation(axes[self._last], c)
@@ -66,11 +72,11 @@ class EulerAngles(RotationChart):
 
     def _world_rate(self, theta: Array, rate: Array) -> Array:
         """Return the rate of E: each axis rotates with the rotations before it."""
-        E, speed = self.E(theta), rate
+        E, rates = self.E(theta), rate
         if self.fixed:
-            E, speed = E[:, ::-1], rate[::-1]
-        first = speed[0] * E[:, 0]
-        columns = [np.zeros(3), np.cross(first, E[:, 1]), np.cross(first + speed[1] * E[:, 1], E[:, 2])]
+            E, rates = E[:, ::-1], rate[::-1]
+        omega_1 = rates[0] * E[:, 0]
+        columns = [np.zeros(3), np.cross(omega_1, E[:, 1]), np.cross(omega_1 + rates[1] * E[:, 1], E[:, 2])]
         return np.column_stack(columns[::-1] if self.fixed else columns)
 
     def parameters(self, R: ArrayLike) -> Array:
@@ -81,17 +87,18 @@ class EulerAngles(RotationChart):
         """
         R = numbers(R, (3, 3), "rotation")
         i, j, k, sign = self._i, self._j, self._k, self._sign
+        # `middle` is the sine or cosine of the middle angle; a and c are arbitrary where it vanishes
         if self._last == i:
-            across = np.hypot(R[j, i], R[k, i])
-            b = np.arctan2(across, R[i, i])
+            middle = np.hypot(R[j, i], R[k, i])
+            b = np.arctan2(middle, R[i, i])
             a, c = np.arctan2(R[j, i], -sign * R[k, i]), np.arctan2(R[i, j], sign * R[i, k])
         else:
-            across = np.hypot(R[i, i], R[i, j])
-            b = np.arctan2(sign * R[i, k], across)
+            middle = np.hypot(R[i, i], R[i, j])
+            b = np.arctan2(sign * R[i, k], middle)
             a, c = np.arctan2(-sign * R[j, k], R[k, k]), np.arctan2(-sign * R[i, j], R[i, i])
-        if across < PARALLEL:
-            turn = R @ axis_rotation(np.eye(3)[j], b).T
-            a, c = np.arctan2(sign * turn[k, j], turn[j, j]), 0.0
+        if middle < PARALLEL_TOLERANCE:
+            outer = R @ axis_rotation(np.eye(3)[j], b).T
+            a, c = np.arctan2(sign * outer[k, j], outer[j, j]), 0.0
         return np.array([c, b, a] if self.fixed else [a, b, c])
 
     def parameters_near(self, R: ArrayLike, theta: ArrayLike) -> Array:
@@ -99,8 +106,8 @@ class EulerAngles(RotationChart):
 
         The second set of angles of every rotation, on the other side of a singularity, is ignored.
         """
-        near, found = self._numbers(theta), self.parameters(R)
-        return np.asarray(found + 2 * np.pi * np.round((near - found) / (2 * np.pi)))
+        near, angles = self._numbers(theta), self.parameters(R)
+        return np.asarray(angles + 2 * np.pi * np.round((near - angles) / (2 * np.pi)))
 
     def distance_to_singularity(self, theta: ArrayLike) -> float:
         """Return the distance (rad) of the middle angle to the nearest one at which the outer axes are parallel."""

@@ -9,6 +9,8 @@ from step to step by a change of base. ::
     robot = mc.load_robot("hrp2")
     held = mc.coordinates.fixed_base(robot, robot.posture("half_sitting"), np.zeros(robot.n), "left_sole")
     assert np.allclose(held.contact_wrench(held.G)[:3], [0.0, 0.0, 9.81 * robot.mass])  # at rest: the weight
+
+S2: `docs/sources.md`.
 """
 
 from collections.abc import Mapping
@@ -37,7 +39,7 @@ class FixedBase:
     ----------
     robot, q : the robot and its configuration (nq,).
     frame : the link or patch at rest.
-    change : from the robot's velocity to the one with the frame as base.
+    change : change from the robot's velocity to the one with the frame as base.
     floating : equations of motion with the frame as a floating base.
     """
 

@@ -1,6 +1,8 @@
 """Jacobians of points and frames: geometric and analytic, in world or local axes, relative to the base.
 
 S0 eq. 14 to 20, S1 section 2.8. Linear rows are above angular ones.
+
+S0 and S1: `docs/sources.md`.
 """
 
 from typing import Literal
@@ -26,8 +28,8 @@ def transported(J: ArrayLike, arm: ArrayLike) -> Array:
 
     Parameters
     ----------
-    J : (6, k) at the point b.
-    arm : (3,) from b to a, in the axes of J, m.
+    J : (6, k) Jacobian at the point b.
+    arm : (3,) vector from b to a, in the axes of J, m.
     """
     J = numbers(J, (6, None), "J").copy()
     J[:3] -= cross_matrix(numbers(arm, (3,), "arm")) @ J[3:]
@@ -43,7 +45,7 @@ def point_jacobian(
     ----------
     robot, q : the robot, and its configuration (nq,).
     point : (3,) coordinates in the frame, m.
-    axes : in which the velocities are written: the world's or the frame's.
+    axes : axes of the velocities: those of the world, or of the frame.
     """
     q = numbers(q, (robot.nq,), "q")
     R = robot.frame_pose(q, frame)[:3, :3]
@@ -62,7 +64,7 @@ def relative_jacobian(
     ----------
     robot, q : the robot, and its configuration (nq,).
     point : (3,) coordinates in the frame, m.
-    axes : in which the velocities are written: the base's or the frame's.
+    axes : axes of the velocities: those of the base, or of the frame.
     """
     shape = _with_base_at_rest(robot, q)
     J = point_jacobian(robot, shape, frame, point)[:, 6:]
@@ -86,7 +88,7 @@ def frame_jacobian_rate(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str) ->
     J, r = robot.frame_jacobian(q, frame), robot.frame_pose(q, frame)[:3, 3] - q[:3]
     velocity = J @ v
     tree, work = robot.tree, workspace(robot.tree)
-    newton_euler(tree, q, v, v, 0.0, 0.0, work)
+    newton_euler(tree, q, v, v, 0.0, 0.0, work)  # for the velocities and screws; accelerations are not used
     out = np.zeros((6, robot.nv))
     out[:3, 3:6] = -cross_matrix(velocity[:3] - v[:3])
     while body > 0:
@@ -96,8 +98,8 @@ def frame_jacobian_rate(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str) ->
             rate = np.array(screw_rate(tree, v, work, body))
             linear, angular = rate[:3], rate[3:]
         else:
-            turning = cross_matrix(V_body[3:])
-            linear, angular = turning @ s[:3] + cross_matrix(V_body[:3]) @ s[3:], turning @ s[3:]
+            W = cross_matrix(V_body[3:])
+            linear, angular = W @ s[:3] + cross_matrix(V_body[:3]) @ s[3:], W @ s[3:]
         # the screws refer to the base origin as a fixed point, relative to which the frame's origin moves
         out[:3, row[V]] += linear + np.cross(angular, r) + np.cross(s[3:], velocity[:3])
         out[3:, row[V]] += angular
@@ -142,7 +144,7 @@ def geometric_jacobian(
     ----------
     J_A : (3 + d, k) analytic Jacobian.
     X : (4, 4) pose of the frame in the world.
-    position, rotation : the charts that it belongs to.
+    position, rotation : charts of the analytic Jacobian.
     """
     J_A, X = numbers(J_A, (3 + rotation.size, None), "J_A"), numbers(X, (4, 4), "pose")
     E_P, E_R = position.E(position.parameters(X[:3, 3])), rotation.E(rotation.parameters(X[:3, :3]))
@@ -156,10 +158,10 @@ def _with_base_at_rest(robot: Robot, q: ArrayLike) -> Array:
     return shape
 
 
-def _in_axes(J: Array, R: Array, axes: str, present: str) -> Array:
-    """Return J in the axes of the frame with rotation R, if ``axes`` is ``local``; else in the ``present`` ones."""
-    if axes == present:
+def _in_axes(J: Array, R: Array, axes: str, default: str) -> Array:
+    """Return J in the axes of the frame with rotation R if ``axes`` is ``local``; unchanged if they are the default."""
+    if axes == default:
         return J
     if axes != "local":
-        raise InputError(f"axes = {axes!r}; expected {present!r} or 'local'")
+        raise InputError(f"axes = {axes!r}; expected {default!r} or 'local'")
     return np.vstack([R.T @ J[:3], R.T @ J[3:]])

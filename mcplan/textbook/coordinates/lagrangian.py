@@ -4,6 +4,8 @@
 
 ``q = (x0, theta, joints)`` has ``3 + d + n`` numbers; ``c`` is half the gradient of the chart's constraint. Bouyarmane
 and Kheddar (2012). The robot's velocity is ``v = E q_rate``; generalized forces are mapped by ``E'``.
+
+S0: `docs/sources.md`.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,12 +27,11 @@ from mcplan.textbook.coordinates.rotation_vector import ROTATION_VECTOR
 from mcplan.util.text import summary
 
 STABILISATION = 5.0
-"""1/s: decay rate of the constraint violation in a simulation (Baumgarte 1972). Within a step the Runge-Kutta stages
+"""Decay rate of the constraint violation in a simulation, 1/s (Baumgarte 1972). Within a step the Runge-Kutta stages
 violate the constraint by ``dt^2``; a faster decay would mostly react to these."""
 
-
-NEAR = 1e-3
-"""rad: distance to a singularity at which a simulation stops; it stops earlier if one step could cross it."""
+STOP_DISTANCE = 1e-3
+"""Distance to a singularity at which a simulation stops (rad); it stops earlier if one step could cross it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +40,7 @@ class Trajectory:
 
     Attributes
     ----------
-    t : (N,) s.
+    t : (N,) times, s.
     q, q_rate : (N, 3 + d + n) coordinates and rates.
     """
 
@@ -59,8 +60,8 @@ class Lagrangian:
     Parameters
     ----------
     robot : the robot.
-    chart : of the base's orientation.
-    ball_chart : of the rotation of every ball joint; the robot's own coordinates are rotation vectors.
+    chart : chart of the base's orientation.
+    ball_chart : chart of the rotation of every ball joint; the robot's own coordinates are rotation vectors.
 
     Raises
     ------
@@ -75,20 +76,20 @@ class Lagrangian:
         reject_massless_root(robot)
         self.robot, self.chart, self.ball_chart = robot, chart, ball_chart
         self._theta = slice(3, 3 + chart.size)
-        first, d = robot.ball_columns, ball_chart.size
+        ball_columns, d = robot.ball_columns, ball_chart.size
         widths = np.ones(robot.n, int)
-        for column in first:
+        for column in ball_columns:
             widths[column : column + 3] = d, 0, 0
         ends = self._theta.stop + np.concatenate([[0], np.cumsum(widths)])
         self.size = int(ends[-1])
         self._joints = slice(self._theta.stop, self.size)
-        self._hinges = np.setdiff1d(np.arange(robot.n), [column + k for column in first for k in range(3)])
-        self._hinge_places = ends[self._hinges]
-        self._balls = [(slice(c, c + 3), slice(int(ends[c]), int(ends[c]) + d)) for c in first]
+        self._hinges = np.setdiff1d(np.arange(robot.n), [column + k for column in ball_columns for k in range(3)])
+        self._hinge_columns = ends[self._hinges]
+        self._balls = [(slice(c, c + 3), slice(int(ends[c]), int(ends[c]) + d)) for c in ball_columns]
         self._charts = [(self._theta, chart), *((place, ball_chart) for _, place in self._balls)]
         self._work = workspace(robot.tree)
 
-    # -- the state ------------------------------------------------------------------------------------------------
+    # -- state ----------------------------------------------------------------------------------------------------
 
     def coordinates(self, configuration: ArrayLike) -> Array:
         """Return ``(x0, theta, joints)`` (size,) of the robot's configuration (nq,).
@@ -100,17 +101,17 @@ class Lagrangian:
         q = numbers(configuration, (self.robot.nq,), "configuration")
         out = np.empty(self.size)
         out[:3], out[self._theta] = q[:3], self.chart.from_quaternion(q[3:7])
-        out[self._hinge_places] = q[7 + self._hinges]
+        out[self._hinge_columns] = q[7 + self._hinges]
         for columns, place in self._balls:
             phi = q[7:][columns]
-            own, angle = self.ball_chart is ROTATION_VECTOR, float(np.linalg.norm(phi))
-            if not own and angle > np.pi:
+            is_vector, angle = self.ball_chart is ROTATION_VECTOR, float(np.linalg.norm(phi))
+            if not is_vector and angle > np.pi:
                 name = self.robot.joint_names[columns.start]
                 raise InputError(
                     f"the ball joint of {name!r} is turned by {angle:.6g} rad; expected at most pi in "
                     f"{self.ball_chart.name}: only rotation vectors represent larger angles"
                 )
-            out[place] = phi if own else self.ball_chart.from_quaternion(ROTATION_VECTOR.to_quaternion(phi))
+            out[place] = phi if is_vector else self.ball_chart.from_quaternion(ROTATION_VECTOR.to_quaternion(phi))
         return out
 
     def rates(self, q: ArrayLike, velocity: ArrayLike) -> Array:
@@ -118,10 +119,10 @@ class Lagrangian:
         q, v = self._checked(q), numbers(velocity, (self.robot.nv,), "velocity")
         out = np.empty(self.size)
         out[:3], out[self._theta] = v[:3], self.chart.E_inverse(q[self._theta]) @ v[3:6]
-        out[self._hinge_places] = v[6 + self._hinges]
+        out[self._hinge_columns] = v[6 + self._hinges]
         for columns, place in self._balls:
-            turning = ROTATION_VECTOR.E(self._vector(q[place])) @ v[6:][columns]
-            out[place] = self.ball_chart.E_inverse(q[place]) @ turning
+            omega = ROTATION_VECTOR.E(self._vector(q[place])) @ v[6:][columns]
+            out[place] = self.ball_chart.E_inverse(q[place]) @ omega
         return out
 
     def configuration(self, q: ArrayLike) -> Array:
@@ -141,8 +142,8 @@ class Lagrangian:
     def velocity_map_rate(self, q: ArrayLike, q_rate: ArrayLike) -> Array:
         """Return the rate of E (nv, size): ``vd = E q_rate_rate + E_rate q_rate``."""
         q, rate = self._checked(q), self._checked(q_rate, "q_rate")
-        of_balls = [self._ball_map_rate(q[place], rate[place]) for _, place in self._balls]
-        return self._map(self.chart.E_rate(q[self._theta], rate[self._theta]), of_balls, 0.0)
+        ball_maps = [self._ball_map_rate(q[place], rate[place]) for _, place in self._balls]
+        return self._map(self.chart.E_rate(q[self._theta], rate[self._theta]), ball_maps, 0.0)
 
     def jacobian(self, q: ArrayLike, frame: str, point: ArrayLike = ORIGIN, axes: Axes | str = "world") -> Array:
         """Return the Jacobian (6, size) of a point of a link or patch by q, from the one relative to the base.
@@ -152,7 +153,7 @@ class Lagrangian:
         Parameters
         ----------
         point : (3,) coordinates in the frame, m.
-        axes : of the angular velocity: ``world``, or ``local``, the frame's (S0 eq. 16). The linear rows are the
+        axes : axes of the angular velocity: ``world``, or ``local``, the frame's (S0 eq. 16). The linear rows are the
             rates of the point's coordinates in the world.
         """
         q = self._checked(q)
@@ -164,15 +165,15 @@ class Lagrangian:
         J = np.zeros((6, self.size))
         J[:3, :3] = np.eye(3)
         J[:3, self._theta], J[3:, self._theta] = -cross_matrix(R0 @ arm) @ E, E
-        own = self.velocity_map(q)[6:, self._joints]
-        J[:3, self._joints], J[3:, self._joints] = R0 @ hat[:3] @ own, R0 @ hat[3:] @ own
+        joint_map = self.velocity_map(q)[6:, self._joints]
+        J[:3, self._joints], J[3:, self._joints] = R0 @ hat[:3] @ joint_map, R0 @ hat[3:] @ joint_map
         if axes == "local":
             J[3:] = (R0 @ X[:3, :3]).T @ J[3:]
         elif axes != "world":
             raise InputError(f"axes = {axes!r}; expected 'world' or 'local'")
         return J
 
-    # -- the equation of motion -----------------------------------------------------------------------------------
+    # -- equation of motion ---------------------------------------------------------------------------------------
 
     def matrices(self, q: ArrayLike, q_rate: ArrayLike) -> tuple[Array, Array]:
         """Return M and N (size, size): S0 eq. 25 and 26; ``M_rate - 2 N`` is skew-symmetric."""
@@ -211,8 +212,8 @@ class Lagrangian:
     def inverse_dynamics(self, q: ArrayLike, q_rate: ArrayLike, q_rate_rate: ArrayLike) -> Array:
         """Return the force (size,) ``M q_rate_rate + N q_rate - M [g; 0; 0]`` of a motion (S0 eq. 24)."""
         M, N = self.matrices(q, q_rate)
-        lifted = self._checked(q_rate_rate, "q_rate_rate") - self._gravity()
-        return np.asarray(M @ lifted + N @ self._checked(q_rate, "q_rate"))
+        acceleration = self._checked(q_rate_rate, "q_rate_rate") - self._gravity()
+        return np.asarray(M @ acceleration + N @ self._checked(q_rate, "q_rate"))
 
     def forward_dynamics(self, q: ArrayLike, q_rate: ArrayLike, force: ArrayLike, stabilisation: float = 0.0) -> Array:
         """Return the acceleration (size,) of eq. 32 with the constraint of eq. 30, which makes it unique.
@@ -226,15 +227,15 @@ class Lagrangian:
         """
         q, rate = self._checked(q), self._checked(q_rate, "q_rate")
         M, N = self.matrices(q, rate)
-        free = self._checked(force, "force") + M @ self._gravity() - N @ rate
+        applied = self._checked(force, "force") + M @ self._gravity() - N @ rate
         rows = self._rows(q)
         k = len(rows)
         drift = self._rows(rate) @ rate + 2 * stabilisation * rows @ rate
         drift += 0.5 * stabilisation**2 * self.constraint(q)
         system = np.block([[M, rows.T], [rows, np.zeros((k, k))]])
-        return np.asarray(np.linalg.solve(system, np.concatenate([free, -drift]))[: self.size], dtype=np.float64)
+        return np.asarray(np.linalg.solve(system, np.concatenate([applied, -drift]))[: self.size], dtype=np.float64)
 
-    # -- the constraint of the chart ------------------------------------------------------------------------------
+    # -- constraint of the chart ----------------------------------------------------------------------------------
 
     def constraint(self, q: ArrayLike) -> Array:
         """Return ``C(q)`` (d - 3,) of the base, and then of each ball joint: S0 eq. 27 and table II."""
@@ -244,8 +245,8 @@ class Lagrangian:
     def constraint_acceleration(self, q: ArrayLike, q_rate: ArrayLike, q_rate_rate: ArrayLike) -> Array:
         """Return ``c(theta) theta_rate_rate + c(theta_rate) theta_rate`` (d - 3,), zero in every motion: S0 eq. 30."""
         rate = self._checked(q_rate, "q_rate")
-        growth = self._rows(self._checked(q)) @ self._checked(q_rate_rate, "q_rate_rate")
-        return np.asarray(growth + self._rows(rate) @ rate)
+        linear_part = self._rows(self._checked(q)) @ self._checked(q_rate_rate, "q_rate_rate")
+        return np.asarray(linear_part + self._rows(rate) @ rate)
 
     def multiplier(self, q: ArrayLike, q_rate: ArrayLike, q_rate_rate: ArrayLike, force: ArrayLike) -> Array:
         """Return lambda (d - 3,), ``(c c')^-1 c (M q_rate_rate + N q_rate - M [g; 0; 0] - force)``: S0 eq. 33.
@@ -290,9 +291,9 @@ class Lagrangian:
 
         Parameters
         ----------
-        q, q_rate : (size,) start.
+        q, q_rate : (size,) initial coordinates and rates.
         duration, dt : s; the step is shortened so that a whole number of them fills the duration.
-        torque : joint torques (n,) at a time, configuration (nq,) and velocity (nv,) of the robot; none by default.
+        torque : joint torques (n,) at a time, configuration (nq,) and velocity (nv,) of the robot (default: none).
         stabilisation : 1/s, see ``forward_dynamics``.
 
         Raises
@@ -322,7 +323,7 @@ class Lagrangian:
             out[k + 1] = y + h / 6.0 * (k1 + 2 * k2 + 2 * k3 + rate(t + h, y + h * k3))
         return Trajectory(np.linspace(0.0, duration, steps + 1), out[:, : self.size], out[:, self.size :])
 
-    # -- parts ----------------------------------------------------------------------------------------------------
+    # -- helpers --------------------------------------------------------------------------------------------------
 
     def _require_regular(self, t: float, state: Array, dt: float) -> None:
         if not np.isfinite(state).all():
@@ -330,7 +331,7 @@ class Lagrangian:
         try:
             for place, chart in self._charts:
                 step = dt * float(np.linalg.norm(state[self.size :][place]))
-                chart.require_regular(state[place], max(NEAR, step))
+                chart.require_regular(state[place], max(STOP_DISTANCE, step))
         except InputError as error:
             raise SimulationFailed(f"t = {t:.4g} s: {error}") from None
 
@@ -345,15 +346,15 @@ class Lagrangian:
     def _joint_positions(self, q: Array) -> Array:
         """Return the robot's coordinates (n,) of its joints."""
         out = np.empty(self.robot.n)
-        out[self._hinges] = q[self._hinge_places]
+        out[self._hinges] = q[self._hinge_columns]
         for columns, place in self._balls:
             out[columns] = self._vector(q[place])
         return out
 
     def _vector(self, theta: Array) -> Array:
         """Return the rotation vector (3,) of a ball joint."""
-        own = self.ball_chart is ROTATION_VECTOR
-        return theta if own else ROTATION_VECTOR.parameters(self.ball_chart.rotation(theta))
+        is_vector = self.ball_chart is ROTATION_VECTOR
+        return theta if is_vector else ROTATION_VECTOR.parameters(self.ball_chart.rotation(theta))
 
     def _ball_map(self, theta: Array) -> Array:
         """Return B (3, d) from the rates of a ball joint's chart to those of its rotation vector: ``E_phi^-1 E``."""
@@ -365,16 +366,18 @@ class Lagrangian:
         change = self.ball_chart.E_rate(theta, rate) - ROTATION_VECTOR.E_rate(phi, B @ rate) @ B
         return np.asarray(ROTATION_VECTOR.E_inverse(phi) @ change)
 
-    def _map(self, angular: Array, of_balls: list[Array], one: float) -> Array:
+    def _map(self, angular: Array, ball_maps: list[Array], identity: float) -> Array:
+        """Return E (nv, size) from its blocks for base and ball joints, with ``identity`` 1; its rate with 0."""
         E = np.zeros((self.robot.nv, self.size))
-        E[:3, :3], E[3:6, self._theta] = one * np.eye(3), angular
-        E[6 + self._hinges, self._hinge_places] = one
-        for (columns, place), B in zip(self._balls, of_balls, strict=True):
+        E[:3, :3], E[3:6, self._theta] = identity * np.eye(3), angular
+        E[6 + self._hinges, self._hinge_columns] = identity
+        for (columns, place), B in zip(self._balls, ball_maps, strict=True):
             E[6 + columns.start : 6 + columns.stop, place] = B
         return E
 
     def _gravity(self) -> Array:
         return gravity_acceleration(self.size)
 
-    def _checked(self, value: ArrayLike, what: str = "q") -> Array:
-        return numbers(value, (self.size,), f"{what} in {self.chart.name}")
+    def _checked(self, value: ArrayLike, name: str = "q") -> Array:
+        """Return coordinates, rates or forces as an array (size,) of finite numbers."""
+        return numbers(value, (self.size,), f"{name} in {self.chart.name}")

@@ -12,6 +12,8 @@ fixed joints are one body, named after the first of them. ::
     weight = np.outer(bodies.mass, [0.0, 0.0, -9.81])
     gravity = bodies.generalized_force(q, weight, np.zeros_like(weight))
     assert np.allclose(-gravity, robot.nonlinear_effects(q, np.zeros(robot.nv)))
+
+S3: `docs/sources.md`.
 """
 
 from dataclasses import dataclass
@@ -43,8 +45,8 @@ from mcplan.textbook.coordinates.quaternion import UNIT_QUATERNION
 from mcplan.textbook.coordinates.rotation_vector import ROTATION_VECTOR
 from mcplan.util.text import summary
 
-ATTAINABLE = 1e-6
-"""Largest residual of velocities (m/s, rad/s), or of poses (m, rad), that counts as consistent with the joints."""
+JOINT_TOLERANCE = 1e-6
+"""Largest violation of the joints by velocities (m/s, rad/s) or poses (m, entries of rotations) that is accepted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +55,8 @@ class BodyPoses:
 
     Attributes
     ----------
-    position : (m, 3) centres of mass in the world, m.
-    rotation : (m, 3, 3) from the bodies' axes to the world's.
+    position : (m, 3) centres of mass of the m bodies in the world (metres).
+    rotation : (m, 3, 3) rotations from the axes of the bodies to those of the world.
     """
 
     position: Array
@@ -104,7 +106,7 @@ class Maximal:
         InputError : no configuration has these poses; the message names the body with the largest error.
         """
         robot, tree = self.robot, self.robot.tree
-        q, known = np.zeros(robot.nq), np.zeros(robot.nv, dtype=bool)
+        q, is_solved = np.zeros(robot.nq), np.zeros(robot.nv, dtype=bool)
         count = len(self.bodies)
         R, p = numbers(poses.rotation, (count, 3, 3), "rotation"), numbers(poses.position, (count, 3), "position")
         origin = p - np.einsum("kij,kj->ki", R, self.com)
@@ -113,37 +115,37 @@ class Maximal:
         for k in range(1, len(self.bodies)):
             row, joint = tree.topology[k], tree.joint[k]
             column = int(row[COLUMN])
-            if known[column] or joint[MULTIPLIER] == 0.0:
+            if is_solved[column] or joint[MULTIPLIER] == 0.0:
                 continue
-            known[column] = True
-            up = int(row[PARENT])
+            is_solved[column] = True
+            parent = int(row[PARENT])
             if row[TYPE] >= BALL:
                 if row[TYPE] == BALL + 2:
-                    turn = R[up].T @ R[k]
-                    q[column - 1 : column + 2] = ROTATION_VECTOR.parameters(turn)
+                    R_ball = R[parent].T @ R[k]
+                    q[column - 1 : column + 2] = ROTATION_VECTOR.parameters(R_ball)
                 continue
-            R_joint = R[up] @ joint[ROTATION : ROTATION + 9].reshape(3, 3)
+            R_joint = R[parent] @ joint[ROTATION : ROTATION + 9].reshape(3, 3)
             axis = joint[AXIS : AXIS + 3]
             if row[TYPE] == REVOLUTE:
-                turn = R_joint.T @ R[k]
+                R_hinge = R_joint.T @ R[k]
                 K = cross_matrix(axis)
-                # of exp(angle [axis x]): trace of [axis x]' R is 2 sin, that of R less its part along the axis 2 cos
-                angle = float(np.arctan2(np.sum(K * turn), np.trace(turn) - axis @ turn @ axis))
+                # R_hinge = exp(angle K): sum(K * R_hinge) = 2 sin(angle), trace less the part along axis = 2 cos(angle)
+                angle = float(np.arctan2(np.sum(K * R_hinge), np.trace(R_hinge) - axis @ R_hinge @ axis))
                 value = (angle - joint[OFFSET]) / joint[MULTIPLIER]
-                turns = 2 * np.pi / abs(joint[MULTIPLIER])
+                period = 2 * np.pi / abs(joint[MULTIPLIER])
                 centre = middle[column - 6] if np.isfinite(middle[column - 6]) else 0.0
-                value += turns * np.round((centre - value) / turns)
+                value += period * np.round((centre - value) / period)
             else:
-                start = origin[up] + R[up] @ joint[ORIGIN : ORIGIN + 3]
+                start = origin[parent] + R[parent] @ joint[ORIGIN : ORIGIN + 3]
                 value = float((R_joint @ axis) @ (origin[k] - start) - joint[OFFSET]) / joint[MULTIPLIER]
             q[column + 1] = value
-        found = self.poses(q)
-        off = np.maximum(np.abs(found.position - p).max(axis=1), np.abs(found.rotation - R).max(axis=(1, 2)))
-        if off.max() > ATTAINABLE:
-            worst = int(np.argmax(off))
+        actual = self.poses(q)
+        error = np.maximum(np.abs(actual.position - p).max(axis=1), np.abs(actual.rotation - R).max(axis=(1, 2)))
+        if error.max() > JOINT_TOLERANCE:
+            worst = int(np.argmax(error))
             raise InputError(
                 f"no configuration has these poses: the pose of {self.bodies[worst]!r} violates the joints by "
-                f"{off[worst]:.3g} (m, or entry of the rotation), expected at most {ATTAINABLE:g}"
+                f"{error[worst]:.3g} (m, or entry of the rotation), expected at most {JOINT_TOLERANCE:g}"
             )
         return q
 
@@ -163,7 +165,7 @@ class Maximal:
 
         Parameters
         ----------
-        strict : reject velocities that violate the joints; otherwise return the nearest feasible one.
+        strict : whether to reject velocities that violate the joints; otherwise return the nearest feasible one.
 
         Raises
         ------
@@ -172,10 +174,10 @@ class Maximal:
         J = self.jacobian(q)
         given = numbers(V, (len(J),), "V")
         v = np.linalg.lstsq(J, given, rcond=None)[0]
-        off = np.abs(J @ v - given)
-        if strict and off.max() > ATTAINABLE * max(1.0, float(np.abs(given).max())):
-            body = self.bodies[(int(np.argmax(off)) // 3) % len(self.bodies)]
-            raise InputError(f"V violates the joints: the velocity of {body!r} is {off.max():.3g} m/s or rad/s off")
+        error = np.abs(J @ v - given)
+        if strict and error.max() > JOINT_TOLERANCE * max(1.0, float(np.abs(given).max())):
+            body = self.bodies[(int(np.argmax(error)) // 3) % len(self.bodies)]
+            raise InputError(f"V violates the joints: the velocity of {body!r} is {error.max():.3g} m/s or rad/s off")
         return np.asarray(v, dtype=np.float64)
 
     def joint_rates(self, q: ArrayLike, V: ArrayLike) -> Array:

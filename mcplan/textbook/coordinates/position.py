@@ -1,4 +1,7 @@
-"""Coordinates of a point in space: Cartesian, cylindrical, spherical (S1 sections 2.2 and 2.3)."""
+"""Coordinates of a point in space: Cartesian, cylindrical, spherical (S1 sections 2.2 and 2.3).
+
+S1: `docs/sources.md`.
+"""
 
 from abc import ABC, abstractmethod
 
@@ -6,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mcplan.errors import InputError
-from mcplan.textbook.coordinates.chart import SINGULAR, Array, numbers
+from mcplan.textbook.coordinates.chart import MIN_SINGULARITY_DISTANCE, Array, numbers
 
 
 class PositionChart(ABC):
@@ -14,7 +17,7 @@ class PositionChart(ABC):
 
     Attributes
     ----------
-    name : of the chart.
+    name : name of the chart.
     symbols : a name for each coordinate.
     """
 
@@ -58,11 +61,11 @@ class PositionChart(ABC):
         """
         chi = self._numbers(chi)
         distance = self.distance_to_singularity(chi)
-        if distance < SINGULAR:
+        if distance < MIN_SINGULARITY_DISTANCE:
             values = ", ".join(f"{s} = {x:.6g}" for s, x in zip(self.symbols, chi, strict=True))
             raise InputError(
                 f"{self.name} coordinates: {values} is {distance:.3g} m from the axis, where they are singular; "
-                f"expected at least {SINGULAR:g} m"
+                f"expected at least {MIN_SINGULARITY_DISTANCE:g} m"
             )
         return np.asarray(np.linalg.inv(self.E(chi)), dtype=np.float64)
 
@@ -151,8 +154,8 @@ class Spherical(PositionChart):
     def parameters(self, r: ArrayLike) -> Array:
         """Return chi with ``r >= 0``, theta within pi, phi from 0 to pi."""
         x, y, z = numbers(r, (3,), "position")
-        across = np.hypot(x, y)
-        return np.array([np.hypot(across, z), np.arctan2(y, x), np.arctan2(across, z)])
+        radius = np.hypot(x, y)
+        return np.array([np.hypot(radius, z), np.arctan2(y, x), np.arctan2(radius, z)])
 
     def E(self, chi: ArrayLike) -> Array:
         """Return S1 eq. 2.16."""

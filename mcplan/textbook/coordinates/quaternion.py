@@ -1,4 +1,7 @@
-"""Charts of rotations without singularities: unit quaternion (one constraint) and rotation matrix (six constraints)."""
+"""Charts of rotations without singularities: unit quaternion (one constraint) and rotation matrix (six constraints).
+
+S0 and S1: `docs/sources.md`.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,6 +36,7 @@ class UnitQuaternion(RotationChart):
         return quat
 
     def _equivalent(self, theta: Array) -> list[Array]:
+        """Return the opposite quaternion, which is the same rotation."""
         return [-theta]
 
     def derivatives(self, theta: ArrayLike) -> Array:
@@ -55,6 +59,7 @@ class UnitQuaternion(RotationChart):
         return self._in_axes(theta, E, axes)
 
     def _world_rate(self, theta: Array, rate: Array) -> Array:
+        """Return ``E(rate)``: E is linear in theta."""
         return self.E(rate)
 
     def _world_inverse(self, theta: Array) -> Array:
@@ -99,8 +104,8 @@ class UnitQuaternion(RotationChart):
 UNIT_QUATERNION = UnitQuaternion()
 
 
-PAIRS = tuple((i, j) for i in range(3) for j in range(i, 3))
-"""Pairs of columns whose six inner products ``R' R = 1`` determines."""
+COLUMN_PAIRS = tuple((i, j) for i in range(3) for j in range(i, 3))
+"""Pairs (i, j) of columns of R: their six inner products are the constraints ``R' R = 1``."""
 
 
 class RotationMatrix(RotationChart):
@@ -134,6 +139,7 @@ class RotationMatrix(RotationChart):
         return self._in_axes(theta, E.reshape(3, 9), axes)
 
     def _world_rate(self, theta: Array, rate: Array) -> Array:
+        """Return ``E(rate)``: E is linear in theta."""
         return self.E(rate)
 
     def _world_inverse(self, theta: Array) -> Array:
@@ -147,13 +153,13 @@ class RotationMatrix(RotationChart):
     def constraint(self, theta: ArrayLike) -> Array:
         """Return the six different entries of ``R' R - 1``: S0 table II."""
         R = self.rotation(theta)
-        return np.array([R[:, i] @ R[:, j] - (i == j) for i, j in PAIRS])
+        return np.array([R[:, i] @ R[:, j] - (i == j) for i, j in COLUMN_PAIRS])
 
     def constraint_rows(self, theta: ArrayLike) -> Array:
         """Return half the gradient (6, 9) of the constraint."""
         R = self.rotation(theta)
         rows = np.zeros((6, 3, 3))
-        for row, (i, j) in zip(rows, PAIRS, strict=True):
+        for row, (i, j) in zip(rows, COLUMN_PAIRS, strict=True):
             row[:, i] += 0.5 * R[:, j]
             row[:, j] += 0.5 * R[:, i]
         return rows.reshape(6, 9)

@@ -1,4 +1,7 @@
-"""Rotation vector and angle-axis charts."""
+"""Rotation vector and angle-axis charts.
+
+S1: `docs/sources.md`.
+"""
 
 from math import factorial
 
@@ -9,16 +12,16 @@ from mcplan.core.algebra.rotation import matrix_to_quaternion, quaternion_exp, r
 from mcplan.robot.pose import cross_matrix
 from mcplan.textbook.coordinates.chart import Array, Axes, RotationChart, numbers
 
-TERMS = range(12)
-"""Terms of the series of ``(1 - cos t) / t^2`` and ``(t - sin t) / t^3``, exact to rounding below one radian, where the
-quotients and their derivatives lose precision."""
+SERIES_TERMS = range(12)
+"""Terms of the power series of ``(1 - cos t) / t^2`` and ``(t - sin t) / t^3``. They are exact to rounding for t below
+1 rad, where the quotients and their derivatives lose precision."""
 
 
 def _coefficients(t: float) -> tuple[float, float, float, float]:
-    """Return ``a = (1 - cos t) / t^2``, ``b = (t - sin t) / t^3``, and their derivatives by t, divided by t."""
+    """Return ``a = (1 - cos t) / t^2``, ``b = (t - sin t) / t^3``, ``da/dt / t`` and ``db/dt / t``."""
     if t < 1.0:
         s = t * t
-        a, b = ([(-1.0) ** k / factorial(2 * k + n) for k in TERMS] for n in (2, 3))
+        a, b = ([(-1.0) ** k / factorial(2 * k + n) for k in SERIES_TERMS] for n in (2, 3))
         values = [float(sum(c * s**k for k, c in enumerate(series))) for series in (a, b)]
         slopes = [float(sum(2 * k * c * s ** (k - 1) for k, c in enumerate(series) if k)) for series in (a, b)]
         return values[0], values[1], slopes[0], slopes[1]
@@ -50,6 +53,7 @@ class RotationVector(RotationChart):
         return phi
 
     def _equivalent(self, theta: Array) -> list[Array]:
+        """Return the vectors that differ from phi by full turns about its axis."""
         angle = float(np.linalg.norm(theta))
         return [theta * (1.0 + 2 * np.pi * turns / angle) for turns in (-2, -1, 1)] if angle > 0.0 else []
 
@@ -61,6 +65,7 @@ class RotationVector(RotationChart):
         return self._in_axes(theta, np.eye(3) + a * K + b * K @ K, axes)
 
     def _world_rate(self, theta: Array, rate: Array) -> Array:
+        """Return the rate of ``1 + a K + b K^2`` with ``K = [phi x]``."""
         a, b, a_slope, b_slope = _coefficients(float(np.linalg.norm(theta)))
         K, D, along = cross_matrix(theta), cross_matrix(rate), float(theta @ rate)
         E_rate = a * D + along * a_slope * K + b * (D @ K + K @ D) + along * b_slope * K @ K
@@ -103,6 +108,7 @@ class AngleAxis(RotationChart):
         return np.array([2.0 * np.arctan2(length, quat[0]), *axis])
 
     def _equivalent(self, theta: Array) -> list[Array]:
+        """Return the parameters that differ by full turns, and those of the opposite axis and angle."""
         turns = [theta + np.array([2 * np.pi * k, 0.0, 0.0, 0.0]) for k in (-1, 0, 1)]
         return turns + [-other for other in turns]
 
@@ -124,6 +130,7 @@ class AngleAxis(RotationChart):
         return self._in_axes(theta, E, axes)
 
     def _world_rate(self, theta: Array, rate: Array) -> Array:
+        """Return the rate of S1 eq. 2.102."""
         c, s, K, D = np.cos(theta[0]), np.sin(theta[0]), cross_matrix(theta[1:]), cross_matrix(rate[1:])
         return np.column_stack([rate[1:], rate[0] * (c * np.eye(3) + s * K) + (1 - c) * D])
 

@@ -10,6 +10,8 @@ The velocity of a frame has three representations (S2 section 2.4, Traversaro, P
     mixed      [o_rate; omega]                  of the frame's origin, in world axes: as in the robot's v
 
 with ``o`` and ``R`` the frame's origin and rotation in the world, linear part first.
+
+S1 and S2: `docs/sources.md`.
 """
 
 from typing import Literal
@@ -114,12 +116,13 @@ def velocity_from_moving_axes(R: ArrayLike, omega: ArrayLike, r: ArrayLike, r_ra
     r, r_rate : (3,) coordinates in the rotating axes, and their rates.
     """
     R, r = numbers(R, (3, 3), "rotation"), numbers(r, (3,), "position")
-    turning = R.T @ numbers(omega, (3,), "angular velocity")
-    return np.asarray(numbers(r_rate, (3,), "rate") + cross(turning, r), dtype=np.float64)
+    omega_local = R.T @ numbers(omega, (3,), "angular velocity")
+    return np.asarray(numbers(r_rate, (3,), "rate") + cross(omega_local, r), dtype=np.float64)
 
 
 Representation = Literal["inertial", "body", "mixed"]
 REPRESENTATIONS = ("inertial", "body", "mixed")
+"""Representations of the velocity of a frame; see the module."""
 
 
 def _to_mixed(X: Array, representation: str) -> Array:

@@ -9,6 +9,8 @@ ones act in the null space of the preceding ones. ::
     tip = VelocityTask([[0.0, -0.866, -0.866], [-2.0, -1.5, -0.5]], [1.0, 1.0])
     rest = VelocityTask(np.eye(3)[:2], [0.0, 0.0])
     assert np.allclose(tip.error(prioritised([tip, rest])), 0.0)
+
+S1: `docs/sources.md`.
 """
 
 from collections.abc import Sequence
@@ -21,8 +23,9 @@ from mcplan.errors import InputError
 from mcplan.textbook.coordinates.chart import Array, numbers, real
 from mcplan.util.text import summary
 
-SINGULAR_VALUE = 1e-9
-"""Relative size of singular values that count as zero: a task projected into a null space has rounding errors."""
+SINGULAR_VALUE_TOLERANCE = 1e-9
+"""Singular values below this fraction of the largest one count as zero: a task projected into a null space has
+rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +63,7 @@ def pseudo_inverse(J: ArrayLike, scale: float = 0.0) -> Array:
     scale : reference size for small singular values, if J is a part of a larger matrix.
     """
     U, s, Vt = np.linalg.svd(_matrix(J), full_matrices=False)
-    keep = s > SINGULAR_VALUE * max(scale, float(s.max(initial=0.0)))
+    keep = s > SINGULAR_VALUE_TOLERANCE * max(scale, float(s.max(initial=0.0)))
     return np.asarray((Vt[keep].T / s[keep]) @ U[:, keep].T, dtype=np.float64)
 
 
@@ -106,10 +109,10 @@ def stacked(tasks: Sequence[VelocityTask], weights: Sequence[float] | None = Non
 
     Parameters
     ----------
-    weights : of the squared error of each task; all one by default.
+    weights : weight of the squared error of each task; all one by default.
     damping : root of the weight of the squared rates.
     """
-    _require(tasks)
+    _require_equal_widths(tasks)
     roots = np.ones(len(tasks)) if weights is None else _roots(weights, len(tasks))
     J = np.vstack([root * task.J for root, task in zip(roots, tasks, strict=True)])
     w = np.concatenate([root * task.w for root, task in zip(roots, tasks, strict=True)])
@@ -124,30 +127,31 @@ def prioritised(tasks: Sequence[VelocityTask], damping: float | Sequence[float] 
 
     Parameters
     ----------
-    damping : of the inverses, one for all or one each; it relaxes a task near a singularity, and never disturbs the
-        tasks before it.
+    damping : damping of the inverses, one number or one per task. It relaxes a task near a singularity, and never
+        disturbs tasks of higher priority.
 
     Raises
     ------
     InputError : the Jacobians have different widths, or ``damping`` has a wrong length.
     """
-    _require(tasks)
+    _require_equal_widths(tasks)
     k = tasks[0].J.shape[1]
     rate, N = np.zeros(k), np.eye(k)
     given = real(damping, "damping")
     if given.shape not in ((), (len(tasks),)):
         raise InputError(f"damping has the shape {given.shape}; expected one number or {len(tasks)}")
-    for task, damped in zip(tasks, np.broadcast_to(given, len(tasks)), strict=True):
-        free = task.J @ N
+    for task, task_damping in zip(tasks, np.broadcast_to(given, len(tasks)), strict=True):
+        J_free = task.J @ N
         scale = float(np.linalg.norm(task.J, 2)) if task.J.size else 0.0
-        inverse = damped_inverse(free, float(damped)) if damped else pseudo_inverse(free, scale)
+        inverse = damped_inverse(J_free, float(task_damping)) if task_damping else pseudo_inverse(J_free, scale)
         rate = rate + N @ (inverse @ task.error(rate))
         # N becomes the null space of the stack including this task
-        N = N @ null_space(free, scale)
+        N = N @ null_space(J_free, scale)
     return rate
 
 
-def _require(tasks: Sequence[VelocityTask]) -> None:
+def _require_equal_widths(tasks: Sequence[VelocityTask]) -> None:
+    """Raise an error if there is no task, or the Jacobians have different widths."""
     if not tasks or len({task.J.shape[1] for task in tasks}) > 1:
         sizes = ", ".join(str(task.J.shape) for task in tasks) or "none"
         raise InputError(f"Jacobians of tasks: {sizes}; expected at least one, all of the same width")

@@ -1,4 +1,7 @@
-"""Pose error of a frame, and the Jacobian by which it is reduced (S1 section 2.9.3)."""
+"""Pose error of a frame, and the Jacobian by which it is reduced (S1 section 2.9.3).
+
+S1: `docs/sources.md`.
+"""
 
 from dataclasses import dataclass
 
@@ -21,11 +24,11 @@ class FrameTarget:
     frame : link or patch.
     position : (3,) target, m; None: free.
     rotation : (3, 3) target; None: free.
-    chart : the rotation error is the difference of this chart's parameters, with the analytic Jacobian (S1 algorithm
-        1). None: it is the rotation vector of the shortest rotation, with the geometric Jacobian (S1 eq. 2.235 to
+    chart : chart whose parameter difference is the rotation error, with the analytic Jacobian (S1 algorithm 1). None:
+        the error is the rotation vector of the shortest rotation, with the geometric Jacobian (S1 eq. 2.235 to
         2.237).
-    near : use the chart's parameters of the target that are nearest to the present ones, so that small rotations are
-        small differences; S1 uses those of the chart's formulas.
+    near : whether to use those parameters of the target that are nearest to the present ones, so that small rotations
+        are small differences; S1 uses the parameters that the formulas of the chart give.
     """
 
     frame: str
@@ -37,8 +40,8 @@ class FrameTarget:
     def errors(self, X: Array) -> tuple[float, float]:
         """Return the distances to a pose (4, 4): m, and rad of the shortest rotation; 0 for free components."""
         distance = 0.0 if self.position is None else float(np.linalg.norm(self.position - X[:3, 3]))
-        turn = np.zeros(3) if self.rotation is None else rotation_error(self.rotation, X[:3, :3])
-        return distance, float(np.linalg.norm(turn))
+        rotation = np.zeros(3) if self.rotation is None else rotation_error(self.rotation, X[:3, :3])
+        return distance, float(np.linalg.norm(rotation))
 
     def task(self, robot: Robot, q: Array) -> VelocityTask:
         """Return the error at a configuration (nq,) and its Jacobian by v (nv,), position first."""
@@ -53,10 +56,10 @@ class FrameTarget:
         elif self.rotation is not None and self.chart is not None:
             theta = self.chart.parameters(X[:3, :3])
             rows.append(self.chart.E_inverse(theta) @ J[3:])
-            error.append(self._numbers(self.chart, self.rotation, theta) - theta)
+            error.append(self._target_parameters(self.chart, self.rotation, theta) - theta)
         return VelocityTask(np.vstack(rows), np.concatenate(error))
 
-    def _numbers(self, chart: RotationChart, R: Array, theta: Array) -> Array:
+    def _target_parameters(self, chart: RotationChart, R: Array, theta: Array) -> Array:
         return chart.parameters_near(R, theta) if self.near else chart.parameters(R)
 
 

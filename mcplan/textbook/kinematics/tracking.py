@@ -7,9 +7,11 @@
 
     robot = mc.load_robot("hrp2")
     q = robot.posture("half_sitting")
-    place, up = robot.frame_pose(q, "right_hand")[:3, 3], np.array([0.0, 0.0, 0.1])
-    found = mc.kinematics.track(robot, q, "right_hand", lambda t: (place + t * up, [*up, 0.0, 0.0, 0.0]), 0.5, 0.01)
-    assert found.error[-1, 0] < 1e-3
+    p, v = robot.frame_pose(q, "right_hand")[:3, 3], np.array([0.0, 0.0, 0.1])
+    result = mc.kinematics.track(robot, q, "right_hand", lambda t: (p + t * v, [*v, 0.0, 0.0, 0.0]), 0.5, 0.01)
+    assert result.error[-1, 0] < 1e-3
+
+S1: `docs/sources.md`.
 """
 
 from collections.abc import Callable
@@ -35,9 +37,9 @@ class Tracked:
 
     Attributes
     ----------
-    t : (N,) s.
+    t : (N,) times, s.
     q : (N, nq) configurations.
-    error : (N, 2) distance in m and shortest rotation in rad from the reference.
+    error : (N, 2) distance in m and angle of the shortest rotation in rad from the reference.
     """
 
     t: Array
@@ -61,18 +63,18 @@ def tracking_velocity(
 ) -> Array:
     """Return the robot's velocity (nv,) with which a frame tracks its reference.
 
-    ``J+ [r_rate* + k dr; omega* + k dphi]``                                                (S1 eq. 2.241 and 2.242)
+    ``J+ [r_rate* + k dr; omega* + k dphi]``, with the reference * and the errors dr, dphi    (S1 eq. 2.241 and 2.242)
 
     Parameters
     ----------
     robot, q : the robot, and its configuration (nq,).
     frame : the link or patch.
-    pose, velocity : (4, 4) and (6,) desired; with a position (3,) or a rotation (3, 3) only that is tracked.
-    gain : k, 1/s.
+    pose, velocity : (4, 4) and (6,) reference; a position (3,) or a rotation (3, 3) may replace the pose.
+    gain : feedback gain k, 1/s.
     rotation : chart in whose parameters the orientation is tracked, ``J_A+ (theta_rate* + k (theta* - theta))``; by
         default along the shortest rotation.
-    fixed_base : only the joints move.
-    damping : of the inverse, for references near singularities.
+    fixed_base : whether only the joints move.
+    damping : damping of the inverse, for references near singularities.
     """
     q = numbers(q, (robot.nq,), "q")
     target = replace(frame_target(robot, frame, pose, rotation), near=True)
@@ -112,7 +114,7 @@ def track(
     start : (nq,) configuration at t = 0.
     frame : the link or patch.
     reference : desired pose and velocity as a function of time.
-    duration, dt : s. ``gain * dt`` must stay below 2, else the feedback diverges.
+    duration, dt : s. ``gain * dt`` must stay below 2, otherwise the feedback diverges.
     gain, rotation, fixed_base, damping : see ``tracking_velocity``.
 
     Raises

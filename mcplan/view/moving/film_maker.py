@@ -22,8 +22,8 @@ from mcplan.view.moving.mp4 import Chunk, mp4
 from mcplan.view.moving.painter import Painter
 from mcplan.view.page import Page
 
-COLOURS = 128
-"""Colours of a GIF: more increase the size without visible gain."""
+GIF_COLOURS = 128
+"""Number of colours of a GIF; more would increase the size without visible gain."""
 
 
 def find_ffmpeg() -> str | None:
@@ -49,14 +49,14 @@ def save_gif(pictures: Iterable[bytes], path: Path, rate: float) -> None:
     """
     images = (Image.open(io.BytesIO(data)).convert("RGB") for data in pictures)
     first = next(images)
-    palette = first.quantize(COLOURS, method=Image.Quantize.MEDIANCUT)
+    palette = first.quantize(GIF_COLOURS, method=Image.Quantize.MEDIANCUT)
 
-    def reduced(image: Image.Image) -> Image.Image:
+    def reduce(image: Image.Image) -> Image.Image:
         return image.quantize(palette=palette, dither=Image.Dither.NONE)
 
-    # lazily: Pillow keeps the reduced images until it writes
-    reduced(first).save(
-        path, format="GIF", save_all=True, append_images=map(reduced, images), duration=10 * round(100 / rate), loop=0,
+    # `map` reduces one picture at a time, so that memory holds the reduced ones only
+    reduce(first).save(
+        path, format="GIF", save_all=True, append_images=map(reduce, images), duration=10 * round(100 / rate), loop=0,
         optimize=True,
     )  # fmt: skip
 
@@ -89,25 +89,25 @@ def save_video(ffmpeg: str, pictures: Iterable[bytes], path: Path, rate: float) 
 
 
 SIZE = (960, 600)
-"""Pixels of a picture, width and height."""
+"""Default width and height of a picture, pixels."""
 
 MIN_SIDE, MAX_SIDE = 64, 3840
-"""Limits of a side, pixels."""
+"""Smallest and largest side of a picture, pixels."""
 
 RATES = {"gif": 12.5, "mp4": 25.0}
-"""Pictures per second; a GIF's are a whole number of hundredths of a second apart."""
+"""Pictures per second; those of a GIF are a whole number of hundredths of a second apart."""
 
 MAX_PICTURES = 4000
 """Maximum number of pictures in a file."""
 
-GIF_PIXELS = 1_500_000_000
-"""Maximum number of pixels of a GIF, over all pictures: they are in memory, one byte each, before it is written."""
+MAX_GIF_PIXELS = 1_500_000_000
+"""Maximum number of pixels of all pictures of a GIF, which are in memory (one byte each) until it is written."""
 
-H264 = "avc1.640028"
-"""High profile, level 4.0."""
+H264_CODEC = "avc1.640028"
+"""Codec of MP4 files: H.264, high profile, level 4.0."""
 
 
-class Maker(Protocol):
+class Renderer(Protocol):
     """Renderer of pictures of a page."""
 
     def picture(self, t: float, caption: str) -> bytes:
@@ -127,14 +127,15 @@ def check_output(
     Parameters
     ----------
     kind : ``gif``, ``mp4`` or ``png``.
-    duration : of the motion, s; None if unknown yet.
+    duration : duration of the motion, s; None if not known yet.
     speed : playback speed / real time.
-    t : of a single picture, s.
-    size : of a picture, pixels.
+    t : time of a single picture, s; None for a film.
+    size : width and height of a picture, pixels.
 
     Raises
     ------
     InputError
+        No encoder is installed, the file would have too many pictures, or the speed or the time is invalid.
     """
     if kind == "mp4" and find_chromium() is None and find_ffmpeg() is None:
         raise InputError(
@@ -148,12 +149,12 @@ def check_output(
         raise InputError(f"--png {t:g}: the motion goes from 0 to {duration:g}")
     if kind in RATES and duration == 0.0:
         raise InputError(f"--{kind}: there is no motion; --png 0 FILE makes a picture")
-    limit = min(MAX_PICTURES, GIF_PIXELS // (size[0] * size[1])) if kind == "gif" else MAX_PICTURES
+    limit = min(MAX_PICTURES, MAX_GIF_PIXELS // (size[0] * size[1])) if kind == "gif" else MAX_PICTURES
     if kind in RATES and duration / speed * RATES[kind] > limit:
         min_speed = math.ceil(10.0 * duration * RATES[kind] / limit) / 10.0
-        of_size, smaller = (f" of {size[0]}x{size[1]}", ", or a smaller --size") if limit < MAX_PICTURES else ("", "")
+        text, hint = (f" of {size[0]}x{size[1]}", ", or a smaller --size") if limit < MAX_PICTURES else ("", "")
         raise InputError(
-            f"--{kind}: more than {limit} pictures{of_size}; give a --speed of at least {min_speed:.1f}{smaller}"
+            f"--{kind}: more than {limit} pictures{text}; give a --speed of at least {min_speed:.1f}{hint}"
         )
 
 
@@ -174,8 +175,8 @@ def caption_at(page: Page, t: float) -> str:
 
 def save_picture(page: Page, path: Path, t: float, size: tuple[int, int] = SIZE) -> None:
     """Write one picture at a time as PNG."""
-    with _maker(page, size) as maker, atomic_write(path) as partial:
-        partial.write_bytes(maker.picture(t, caption_at(page, t)))
+    with _renderer(page, size) as renderer, atomic_write(path) as partial:
+        partial.write_bytes(renderer.picture(t, caption_at(page, t)))
 
 
 def save_moving(page: Page, path: Path, kind: str, size: tuple[int, int] = SIZE, speed: float = 1.0) -> None:
@@ -189,11 +190,11 @@ def save_moving(page: Page, path: Path, kind: str, size: tuple[int, int] = SIZE,
     rate = RATES[kind]
     times = np.array([page.at(second) for second in times_of(page.length, speed, rate)])
     size = (size[0] // 2 * 2, size[1] // 2 * 2)  # H.264 subsamples colours by two: even sizes
-    with _maker(page, size) as maker, atomic_write(path) as partial:
-        if kind == "mp4" and isinstance(maker, BrowserMaker) and maker.encodes(size, rate):
-            partial.write_bytes(maker.video(times.tolist(), [caption_at(page, t) for t in times], size, rate))
+    with _renderer(page, size) as renderer, atomic_write(path) as partial:
+        if kind == "mp4" and isinstance(renderer, BrowserRenderer) and renderer.encodes(size, rate):
+            partial.write_bytes(renderer.video(times.tolist(), [caption_at(page, t) for t in times], size, rate))
             return
-        pictures = (maker.picture(float(t), caption_at(page, float(t))) for t in times)
+        pictures = (renderer.picture(float(t), caption_at(page, float(t))) for t in times)
         if kind == "gif":
             save_gif(pictures, partial, rate)
             return
@@ -204,7 +205,8 @@ def save_moving(page: Page, path: Path, kind: str, size: tuple[int, int] = SIZE,
 
 
 @contextmanager
-def _maker(page: Page, size: tuple[int, int]) -> Iterator[Maker]:
+def _renderer(page: Page, size: tuple[int, int]) -> Iterator[Renderer]:
+    """Yield a renderer of a page: a browser, or the software rasterizer without one."""
     path = find_chromium()
     if path is None:
         yield Painter(page.drawing, size)
@@ -212,10 +214,10 @@ def _maker(page: Page, size: tuple[int, int]) -> Iterator[Maker]:
     with Chromium(path, size) as browser:
         browser.open(page.text(), "typeof beginPictures === 'function'", "t=0")
         browser.js("beginPictures([])")
-        yield BrowserMaker(browser)
+        yield BrowserRenderer(browser)
 
 
-class BrowserMaker:
+class BrowserRenderer:
     """Renderer in a browser: the page itself draws."""
 
     def __init__(self, browser: Chromium):
@@ -235,11 +237,14 @@ class BrowserMaker:
         self.browser.js(f"beginVideo({_settings(size, rate)})")
         for k, (t, caption) in enumerate(zip(times, captions, strict=True)):
             self.browser.js(f"addFrame({float(t)!r}, {json.dumps(caption)}, {k}, {rate!r})")
-        found = self.browser.js("endVideo()")
-        chunks = [Chunk(base64.b64decode(data), key) for data, key in found["chunks"]]
-        return mp4(chunks, base64.b64decode(found["description"]), size, rate)
+        video = self.browser.js("endVideo()")
+        chunks = [Chunk(base64.b64decode(data), key) for data, key in video["chunks"]]
+        return mp4(chunks, base64.b64decode(video["description"]), size, rate)
 
 
 def _settings(size: tuple[int, int], rate: float) -> str:
-    bits = round(0.12 * size[0] * size[1] * rate)  # about 0.1 bit per pixel suffices for drawn scenes
-    return json.dumps({"codec": H264, "width": size[0], "height": size[1], "bitrate": bits, "framerate": rate})
+    """Return the settings of the encoder in the browser, as JSON."""
+    bit_rate = round(0.12 * size[0] * size[1] * rate)  # 0.12 bit per pixel suffices for drawn scenes
+    return json.dumps(
+        {"codec": H264_CODEC, "width": size[0], "height": size[1], "bitrate": bit_rate, "framerate": rate}
+    )

@@ -17,19 +17,20 @@ from mcplan.util.text import escape_mathtext
 from mcplan.view.drawing import Drawing
 from mcplan.view.moving.solids import DrawnSolid, Scene
 
-FIELD = np.radians(38.0)
-"""Vertical field of view, that of the page."""
+FIELD_OF_VIEW = np.radians(38.0)
+"""Vertical field of view (rad), as in the page (`web/viewer.js`)."""
 
 LIGHT_DIRECTION = np.array([0.33, 0.24, 0.91])
+"""Direction to the light, of unit length."""
 
-NEAR = 0.05
-"""m: near plane."""
+NEAR_PLANE_M = 0.05
+"""Distance of the near plane from the eye (m); parts nearer than it are not drawn."""
 
 COAT_DEPTH = 1e-3
-"""Relative amount by which a coat is drawn nearer."""
+"""Relative amount by which a coat (`shapes.material`) is drawn nearer."""
 
 SUPERSAMPLING, MAX_SUPERSAMPLED_PIXELS = 2, 3_000_000
-"""Anti-aliasing: samples along each side of a pixel, up to this many pixels of a picture."""
+"""Samples along each side of a pixel (anti-aliasing), and the largest picture (pixels) for which they are taken."""
 
 SKY = ((0.93, 0.95, 0.98), (0.74, 0.79, 0.86))
 """Colours of the background, top and bottom."""
@@ -76,11 +77,13 @@ class Painter:
         width, height = (self._samples * side for side in self._size)
         sky = np.linspace(*SKY, height, dtype=np.float32)
         picture = np.repeat(sky[:, None], width, axis=1)
-        nodes = [node for node in self._scene.nodes if node.shown(t)]
+        nodes = [node for node in self._scene.nodes if node.is_visible(t)]
         for on_top in (False, True):
             corners, colours = self._visible_triangles([node for node in nodes if node.on_top == on_top], t)
-            clear = colours[:, 3] < 1.0
-            order = np.lexsort((corners[:, :, 2].mean(axis=1), clear))  # transparent triangles last, far to near
+            is_transparent = colours[:, 3] < 1.0
+            order = np.lexsort(
+                (corners[:, :, 2].mean(axis=1), is_transparent)
+            )  # transparent triangles last, far to near
             paint(corners[order], colours[order], np.zeros((height, width), np.float32), picture)
         mean = picture.reshape(self._size[1], self._samples, self._size[0], self._samples, 3).mean(axis=(1, 3))
         return np.round(255.0 * mean).astype(np.uint8)
@@ -88,10 +91,10 @@ class Painter:
     def _visible_triangles(self, nodes: Iterable[DrawnSolid], t: float) -> tuple[np.ndarray, np.ndarray]:
         """Return corners (k, 3, 3) and colours (k, 4) of the front-facing triangles, as `paint` takes them."""
         width, height = (self._samples * side for side in self._size)
-        scale = 0.5 * height / np.tan(0.5 * FIELD)
-        found = [(np.empty((0, 3, 3)), np.empty((0, 4)))]
+        scale = 0.5 * height / np.tan(0.5 * FIELD_OF_VIEW)
+        parts = [(np.empty((0, 3, 3)), np.empty((0, 4)))]
         for node in nodes:
-            X = node.world(t)
+            X = node.world_pose(t)
             corners = node.triangles @ X[:3, :3].T + X[:3, 3] - self._eye
             normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
             front_facing = np.einsum("ij,ij->i", normal, corners[:, 0]) < 0.0
@@ -99,12 +102,12 @@ class Painter:
             light = np.ones(len(normal))
             if not node.flat:
                 light = 0.62 + 0.38 * np.clip(normal @ LIGHT_DIRECTION / np.linalg.norm(normal, axis=1), 0.0, 1.0)
-            view, triangle = _clip_near_plane(corners @ self._axes.T, NEAR)
+            view, triangle = _clip_near_plane(corners @ self._axes.T, NEAR_PLANE_M)
             inverse_depth = 1.0 / view[..., 2]
             pixels = np.array([width, height]) / 2 + scale * view[..., :2] * inverse_depth[..., None]
             colours = np.column_stack([light[triangle, None] * node.colour[:3], np.full(len(triangle), node.colour[3])])
-            found.append((np.dstack([pixels, inverse_depth * (1.0 + COAT_DEPTH * node.coat)]), colours))
-        corners, colours = (np.concatenate(part) for part in zip(*found, strict=True))
+            parts.append((np.dstack([pixels, inverse_depth * (1.0 + COAT_DEPTH * node.coat)]), colours))
+        corners, colours = (np.concatenate(part) for part in zip(*parts, strict=True))
         return corners, colours
 
 
@@ -115,7 +118,7 @@ def _clip_near_plane(corners: np.ndarray, near: float) -> tuple[np.ndarray, np.n
     parts, triangles = [corners[count == 3]], [np.flatnonzero(count == 3)]
     for corners_in_front in (1, 2):
         rows = np.flatnonzero(count == corners_in_front)
-        # the corner alone on its side comes first; the orientation stays
+        # rotate the corners so that the one alone on its side of the plane comes first; the orientation stays
         alone = np.argmax(in_front[rows] == (corners_in_front == 1), axis=1)
         a, b, c = np.moveaxis(corners[rows[:, None], (alone[:, None] + np.arange(3)) % 3], 1, 0)
         ab, ac = (a + (near - a[:, 2:]) / (x[:, 2:] - a[:, 2:]) * (x - a) for x in (b, c))

@@ -24,15 +24,15 @@ class SceneNode:
             return self.X
         X = np.eye(4)
         R = (
-            Rotation.from_quat(_at(self.tracks["quaternion"], t)).as_matrix()
+            Rotation.from_quat(_value_at(self.tracks["quaternion"], t)).as_matrix()
             if "quaternion" in self.tracks
             else np.eye(3)
         )
-        X[:3, :3] = R * _at(self.tracks["scale"], t) if "scale" in self.tracks else R
-        X[:3, 3] = _at(self.tracks["position"], t) if "position" in self.tracks else self.X[:3, 3]
+        X[:3, :3] = R * _value_at(self.tracks["scale"], t) if "scale" in self.tracks else R
+        X[:3, 3] = _value_at(self.tracks["position"], t) if "position" in self.tracks else self.X[:3, 3]
         return X
 
-    def shown(self, t: float) -> bool:
+    def is_visible(self, t: float) -> bool:
         """Whether the node is visible at time t."""
         if "visible" not in self.tracks:
             return self.visible
@@ -51,16 +51,16 @@ class DrawnSolid:
     coat: bool
     chain: list[SceneNode]
 
-    def world(self, t: float) -> np.ndarray:
+    def world_pose(self, t: float) -> np.ndarray:
         """Return the pose (4, 4) in the world frame at time t."""
         X = np.eye(4)
         for node in self.chain:
             X = X @ node.pose(t)
         return X
 
-    def shown(self, t: float) -> bool:
+    def is_visible(self, t: float) -> bool:
         """Whether the solid and all its ancestors are visible."""
-        return all(node.shown(t) for node in self.chain)
+        return all(node.is_visible(t) for node in self.chain)
 
 
 class Scene:
@@ -68,7 +68,7 @@ class Scene:
 
     Attributes
     ----------
-    nodes : in the order in which they were drawn.
+    nodes : the solids in the order in which they were drawn.
     """
 
     def __init__(self, drawing: Drawing):
@@ -104,8 +104,8 @@ class Scene:
             )
 
 
-def _at(track: Track, t: float) -> np.ndarray:
-    """Interpolate a track at time t, linearly; neighbouring quaternions are close, and normalised later."""
+def _value_at(track: Track, t: float) -> np.ndarray:
+    """Interpolate a track linearly at time t; neighbouring quaternions are close, and normalised later."""
     k = int(np.clip(np.searchsorted(track.times, t) - 1, 0, max(len(track.times) - 2, 0)))
     if len(track.times) < 2:
         return track.values[0]
@@ -120,10 +120,10 @@ def _triangles(geometry: dict[str, Any]) -> np.ndarray:
         case "BoxGeometry":
             return _box(np.array([geometry["width"], geometry["height"], geometry["depth"]]))
         case "SphereGeometry":
-            return _revolved(geometry["radius"] * _circle(9)[:, ::-1])
+            return _revolution(geometry["radius"] * _half_circle(9)[:, ::-1])
         case "CylinderGeometry":
             top, bottom, half = geometry["radiusTop"], geometry["radiusBottom"], geometry["height"] / 2
-            return _revolved(np.array([[0.0, -half], [bottom, -half], [top, half], [0.0, half]]))
+            return _revolution(np.array([[0.0, -half], [bottom, -half], [top, half], [0.0, half]]))
         case _:
             attributes = geometry["data"]["attributes"]
             points = np.frombuffer(attributes["position"]["array"].data, dtype=np.float32).reshape(-1, 3).astype(float)
@@ -132,28 +132,29 @@ def _triangles(geometry: dict[str, Any]) -> np.ndarray:
             return points[order].reshape(-1, 3, 3)
 
 
-def _circle(count: int) -> np.ndarray:
-    """Return points (count, 2) of half a circle: height, and distance from the axis, from below to above."""
+def _half_circle(count: int) -> np.ndarray:
+    """Return points (count, 2) of half a circle from bottom to top: height, and distance from the axis."""
     angle = np.linspace(-np.pi / 2, np.pi / 2, count)
     return np.column_stack([np.sin(angle), np.cos(angle)])
 
 
-def _revolved(outline: np.ndarray, around: int = 18) -> np.ndarray:
-    """Return the solid of revolution about y of an outline (k, 2): distance and height."""
-    angle = np.arange(around + 1) * 2 * np.pi / around
+def _revolution(outline: np.ndarray, sides: int = 18) -> np.ndarray:
+    """Return the triangles of a solid of revolution about y; its outline (k, 2) has distance from the axis, height."""
+    angle = np.arange(sides + 1) * 2 * np.pi / sides
     ring = np.stack(
         [
             outline[:, :1] * np.cos(angle),
-            np.repeat(outline[:, 1:], around + 1, axis=1),
+            np.repeat(outline[:, 1:], sides + 1, axis=1),
             -outline[:, :1] * np.sin(angle),
         ],
         axis=-1,
-    )  # (k, around + 1, 3)
+    )  # (k, sides + 1, 3)
     a, b, c, d = ring[:-1, :-1], ring[:-1, 1:], ring[1:, 1:], ring[1:, :-1]
     return np.concatenate([np.stack([a, b, c], -2).reshape(-1, 3, 3), np.stack([a, c, d], -2).reshape(-1, 3, 3)])
 
 
 def _box(size: np.ndarray) -> np.ndarray:
+    """Return the triangles (12, 3, 3) of a box."""
     corners = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)]) * size
     quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
     return corners[np.array([[(a, b, c), (a, c, d)] for a, b, c, d in quads]).reshape(-1, 3)]

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from mcplan.analysis.pace import PlannedReference
 from mcplan.errors import InputError
 from mcplan.record.run import Run
-from mcplan.util.arguments import file_path, instance, unknown
+from mcplan.util.arguments import check_instance, file_path, unknown_message
 from mcplan.util.files import atomic_write, check_writable
 from mcplan.util.progress import report_progress
 from mcplan.view import FIGURE_KINDS
@@ -41,22 +41,22 @@ def save_plots(run: Run, directory: str | Path, kind: str = "png") -> list[Path]
 
     Parameters
     ----------
-    run : Run.
-    directory : of the files; created if missing; existing files of the same names are replaced.
+    run : the run.
+    directory : directory of the files; created if missing; existing files of the same names are replaced.
     kind : ``png``, ``pdf`` or ``svg``.
 
     Raises
     ------
     InputError
-        ``run`` is no Run, ``directory`` is no directory, or ``kind`` is unknown.
+        ``run`` is not a Run, ``directory`` is not a directory, or ``kind`` is unknown.
     """
-    instance("save_plots", "run", run, Run)
+    check_instance("save_plots", "run", run, Run)
     directory = file_path("save_plots", directory)
     check_writable(directory, force=True, folder=True)
     if kind not in FIGURE_KINDS:
-        raise InputError(unknown("kind of figure", str(kind), FIGURE_KINDS))
-    left_out = {"clock": not run.timing, "pace": not PlannedReference(run).has_motions}
-    paths = {name: directory / f"{name}.{kind}" for name in FIGURES if not left_out.get(name)}
+        raise InputError(unknown_message("kind of figure", str(kind), FIGURE_KINDS))
+    is_omitted = {"clock": not run.timing, "pace": not PlannedReference(run).has_motions}
+    paths = {name: directory / f"{name}.{kind}" for name in FIGURES if not is_omitted.get(name)}
     for k, (name, path) in enumerate(paths.items(), 1):
         report_progress(name, k, len(paths))
         _write(FIGURES[name](run), path)

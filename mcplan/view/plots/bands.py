@@ -9,10 +9,11 @@ from mcplan.record.run import Run
 from mcplan.util.text import escape_mathtext
 from mcplan.view.palette import phase_bands, phase_colour
 
-STRIPE = 0.035
+STRIPE_HEIGHT = 0.035
 """Height of the stripe of phases / height of the axes; below it phases only tint the background."""
 
 TINT = 0.10
+"""Opacity of the phase colours in the background."""
 
 
 def time_axes(run: Run, labels: list[str], title: str, heights: list[float] | None = None) -> tuple[Figure, np.ndarray]:
@@ -27,11 +28,11 @@ def time_axes(run: Run, labels: list[str], title: str, heights: list[float] | No
     rows[-1].set_xlabel("time [s]")
     rows[-1].set_xlim(0.0, max(float(run.t[-1] - run.t[0]), run.dt))
     figure.suptitle(escape_mathtext(f"{run.scenario.name}: {title}"))
-    kinds_below(figure, run)
+    add_phase_legend(figure, run)
     return figure, rows
 
 
-def kinds_below(figure: Figure, run: Run) -> None:
+def add_phase_legend(figure: Figure, run: Run) -> None:
     """Put the legend of the kinds of phases below a figure."""
     kinds = dict.fromkeys(name.split(" ")[0] for _, _, name in phase_bands(run))
     figure.legend(
@@ -45,7 +46,7 @@ def kinds_below(figure: Figure, run: Run) -> None:
     )
 
 
-def beside(axes: Axes, markerscale: float = 1.0, title: str | None = None) -> None:
+def add_legend_beside(axes: Axes, markerscale: float = 1.0, title: str | None = None) -> None:
     """Put the legend right of the axes, where it hides no curve; ``markerscale`` enlarges its markers."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(
@@ -54,7 +55,7 @@ def beside(axes: Axes, markerscale: float = 1.0, title: str | None = None) -> No
         )  # fmt: skip
 
 
-def draw_bands(axes: Axes, run: Run, stripe: float = STRIPE) -> None:
+def draw_bands(axes: Axes, run: Run, stripe: float = STRIPE_HEIGHT) -> None:
     """Show the phases: a stripe of their colours along the upper edge, and a tint of the background."""
     for begin, end, name in phase_bands(run):
         colour = phase_colour(name)

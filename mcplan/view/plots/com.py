@@ -6,10 +6,10 @@ from matplotlib.figure import Figure
 from mcplan.analysis.pace import PlannedReference
 from mcplan.analysis.regions import com_limits
 from mcplan.record.run import Run
-from mcplan.view.plots.bands import beside, time_axes
+from mcplan.view.plots.bands import add_legend_beside, time_axes
 
-ROOM = 0.15
-"""m: shown range beyond the curves."""
+AXIS_MARGIN_M = 0.15
+"""Range of the axes beyond the curves (m)."""
 
 
 def plot_com(run: Run) -> Figure:
@@ -30,7 +30,7 @@ def plot_com(run: Run) -> Figure:
         curves = run.com[:, axis] if planned is None else np.concatenate([run.com[:, axis], planned[:, axis]])
         if axis < 2 and np.isfinite(curves).all():
             # shade the area beyond the limits
-            bottom, top = float(curves.min()) - ROOM, float(curves.max()) + ROOM
+            bottom, top = float(curves.min()) - AXIS_MARGIN_M, float(curves.max()) + AXIS_MARGIN_M
             outside = {"color": "tab:red", "alpha": 0.16, "linewidth": 0, "step": "post"}
             axes.fill_between(t, np.clip(high[:, axis], bottom, top), top, label="out of the region", **outside)
             axes.fill_between(t, bottom, np.clip(low[:, axis], bottom, top), **outside)
@@ -39,7 +39,7 @@ def plot_com(run: Run) -> Figure:
         speed = np.linalg.norm(np.gradient(run.com, t, axis=0), axis=1)
         rows[3].plot(t, speed, color="tab:purple")
     rows[3].set_ylim(bottom=0.0)
-    beside(rows[0])
+    add_legend_beside(rows[0])
     return figure
 
 
@@ -54,6 +54,6 @@ def plot_momentum(run: Run) -> Figure:
     for axis, name in enumerate("xyz"):
         linear.plot(t, momentum[:, axis], label=name)
         angular.plot(t, momentum[:, 3 + axis], label=name)
-    beside(linear)
-    beside(angular)
+    add_legend_beside(linear)
+    add_legend_beside(angular)
     return figure

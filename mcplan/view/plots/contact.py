@@ -15,7 +15,7 @@ from mcplan.statics.com_region import ComPolyhedron
 from mcplan.statics.support_region import SupportRegion
 from mcplan.util.text import escape_mathtext
 from mcplan.view.palette import PATCHES
-from mcplan.view.plots.bands import beside, time_axes
+from mcplan.view.plots.bands import add_legend_beside, time_axes
 
 if TYPE_CHECKING:
     from mcplan.statics.support_region import SupportRegion
@@ -45,8 +45,8 @@ def plot_forces(run: Run) -> Figure:
     friction.axhline(1.0, color="tab:red", linestyle="--", linewidth=1, label="limit")
     friction.set_ylim(0.0, 1.18)
     force.set_ylim(bottom=0.0)
-    beside(force)
-    beside(friction)
+    add_legend_beside(force)
+    add_legend_beside(friction)
     return figure
 
 
@@ -59,9 +59,9 @@ def plot_region(
 
     Parameters
     ----------
-    axes : new ones by default.
-    heights : m, of the sections of a polyhedron; a support region has none.
-    style : of the outline, as ``Axes.plot`` takes it.
+    axes : axes to draw into; new ones by default.
+    heights : heights (m) of the sections of a polyhedron; not used for a support region.
+    style : style of the outline, as for ``Axes.plot``.
     """
     if isinstance(region, ComPolyhedron):
         for height in heights:
@@ -78,13 +78,13 @@ def plot_region(
     if len(corners):
         closed = np.vstack([corners, corners[:1]])
         axes.fill(closed[:, 0], closed[:, 1], alpha=0.15)
-        named = {"label": f"{style['label']}{cut}"} if "label" in style else {}
-        axes.plot(closed[:, 0], closed[:, 1], **({"lw": 1.5} | style | named))
+        label = {"label": f"{style['label']}{cut}"} if "label" in style else {}
+        axes.plot(closed[:, 0], closed[:, 1], **({"lw": 1.5} | style | label))
     return axes
 
 
-ROOM = 0.25
-"""m: minimum margin shown around contacts and centre of mass; large regions are cut at the extent of the contacts."""
+VIEW_MARGIN_M = 0.25
+"""Margin around contacts and centre of mass (m). Larger regions are cut at the extent of the contacts."""
 
 
 def save_stance(
@@ -97,7 +97,7 @@ def save_stance(
 def plot_stance(
     title: str, contacts: Sequence[Contact], com: np.ndarray, regions: Mapping[str, SupportRegion]
 ) -> Figure:
-    """Plot regions by name, contacts and the centre of mass (3,) from above; large regions only near the contacts."""
+    """Plot regions by name, contacts and the centre of mass (3,) from above; large regions only points the contacts."""
     figure = Figure(figsize=(6.5, 5.5), layout="constrained")
     axes = figure.add_subplot()
     for name, region in regions.items():
@@ -111,10 +111,11 @@ def plot_stance(
     axes.set(xlabel="x (m)", ylabel="y (m)", title=escape_mathtext(title), aspect="equal")
     axes.grid(alpha=0.3)
     figure.legend(fontsize=8, loc="outside lower center", ncols=4)
-    near = np.vstack([com[None, :2], *(contact.world_points[:, :2] for contact in contacts)])
-    room = max(ROOM, float(np.ptp(near, axis=0).max()))
-    all_of_it = np.vstack([near - ROOM, near + ROOM, *(region.vertices for region in regions.values())])
-    low = np.maximum(all_of_it.min(axis=0), near.min(axis=0) - room)
-    high = np.minimum(all_of_it.max(axis=0), near.max(axis=0) + room)
+    points = np.vstack([com[None, :2], *(contact.world_points[:, :2] for contact in contacts)])
+    cut_distance = max(VIEW_MARGIN_M, float(np.ptp(points, axis=0).max()))
+    vertices = [region.vertices for region in regions.values()]
+    extent = np.vstack([points - VIEW_MARGIN_M, points + VIEW_MARGIN_M, *vertices])
+    low = np.maximum(extent.min(axis=0), points.min(axis=0) - cut_distance)
+    high = np.minimum(extent.max(axis=0), points.max(axis=0) + cut_distance)
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     return figure

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from mcplan.record.records import EFFORT_UNITS, recorded_units
 from mcplan.record.run import Run
 from mcplan.util.text import escape_mathtext
-from mcplan.view.plots.bands import beside, draw_bands, kinds_below, time_axes
+from mcplan.view.plots.bands import add_legend_beside, add_phase_legend, draw_bands, time_axes
 
 
 def position_share(run: Run) -> np.ndarray:
@@ -30,22 +30,22 @@ def plot_positions(run: Run, joints_shown: int = 6) -> Figure:
     share, joints = position_share(run), run.record.joints
     lower, upper = run.record.robot.limit("lower"), run.record.robot.limit("upper")
     units = recorded_units(run.record.robot)
-    reach = np.nan_to_num(np.abs(share))
-    closest.plot(t, reach.max(axis=1, initial=0.0), color="black")
+    distance_share = np.nan_to_num(np.abs(share))
+    closest.plot(t, distance_share.max(axis=1, initial=0.0), color="black")
     closest.axhline(1.0, color="tab:red", linestyle="--", linewidth=1)
-    closest.set_ylim(0.0, max(1.15, 1.15 * float(reach.max(initial=0.0))))
-    for joint in np.argsort(-reach.max(axis=0, initial=0.0))[:joints_shown]:
+    closest.set_ylim(0.0, max(1.15, 1.15 * float(distance_share.max(initial=0.0))))
+    for joint in np.argsort(-distance_share.max(axis=0, initial=0.0))[:joints_shown]:
         label = f"{joints[joint]} ({lower[joint]:.2f} to {upper[joint]:.2f} {units[joint]})"
         chosen.plot(t, share[:, joint], label=escape_mathtext(label))
     for limit in (-1.0, 1.0):
         chosen.axhline(limit, color="tab:red", linestyle="--", linewidth=1, label="limit" if limit > 0 else None)
     chosen.set_ylim(-1.15, 1.2)
-    beside(chosen)
+    add_legend_beside(chosen)
     return figure
 
 
-COLUMNS = 800
-"""Time intervals of the heat maps; each shows the largest share within it."""
+MAX_TIME_INTERVALS = 800
+"""Maximum number of time intervals of the heat maps; each shows the largest share within it."""
 
 
 def plot_joints(run: Run) -> Figure:
@@ -64,7 +64,7 @@ def plot_joints(run: Run) -> Figure:
     rows[0].set_yticks([])
     rows[0].set_ylabel("phase", rotation=0, ha="right", va="center", fontsize="small")
     duration = max(float(run.t[-1] - run.t[0]), run.dt)
-    edges = np.unique(np.linspace(0, len(run), min(COLUMNS, len(run)) + 1).astype(int))
+    edges = np.unique(np.linspace(0, len(run), min(MAX_TIME_INTERVALS, len(run)) + 1).astype(int))
     for axes, (name, share) in zip(rows[1:], shares.items(), strict=True):
         values = np.nan_to_num(share)
         image = np.maximum.reduceat(values, edges[:-1], axis=0).T if count else np.zeros((1, 1))
@@ -85,11 +85,12 @@ def plot_joints(run: Run) -> Figure:
     rows[-1].set_xlabel("time [s]")
     rows[-1].set_xlim(0.0, duration)
     figure.suptitle(escape_mathtext(f"{run.scenario.name}: joints against limits"))
-    kinds_below(figure, run)
+    add_phase_legend(figure, run)
     return figure
 
 
 def _share(values: np.ndarray, limit: np.ndarray) -> np.ndarray:
+    """Return ``|values| / limit`` (N, n), zero without a limit."""
     return np.divide(np.abs(values), limit, out=np.zeros_like(values), where=(limit > 0.0) & np.isfinite(limit))
 
 
@@ -119,7 +120,7 @@ def _plot_share(run: Run, values: np.ndarray, name: str, units: Sequence[str], j
         chosen.plot(t, ratio[:, joint], label=escape_mathtext(label))
     largest.set_ylim(0.0, max(1.15, 1.15 * float(peak.max(initial=0.0))))
     largest.axhline(1.0, color="tab:red", linestyle="--", linewidth=1, label="limit")
-    beside(largest)
+    add_legend_beside(largest)
     chosen.axhline(0.0, color="grey", linewidth=0.8)
-    beside(chosen)
+    add_legend_beside(chosen)
     return figure

@@ -12,9 +12,9 @@ from mcplan.record.run import Run
 from mcplan.util.qp_status import HOLD, SLACK
 from mcplan.util.text import escape_mathtext
 from mcplan.view.palette import LIMITS
-from mcplan.view.plots.bands import beside, draw_bands, kinds_below, time_axes
+from mcplan.view.plots.bands import add_legend_beside, add_phase_legend, draw_bands, time_axes
 
-SAMPLES = 1500
+MAX_SAMPLES = 1500
 """Maximum number of samples drawn."""
 
 
@@ -32,26 +32,26 @@ def plot_pace(run: Run) -> Figure:
     title = f"pace {pace.name}, {pace.planned_duration:.1f} s planned, {pace.actual_duration:.1f} s taken"
     figure, rows = time_axes(run, labels, title, [1.4, 1.0][-len(labels) :])
     if pace.has_active_limits:
-        samples = np.unique(np.linspace(0, len(run) - 1, min(len(run), SAMPLES)).astype(int))
-        at, t = pace.active_limits_at(samples), run.t[samples] - run.t[0]
+        samples = np.unique(np.linspace(0, len(run) - 1, min(len(run), MAX_SAMPLES)).astype(int))
+        bounds, t = pace.active_limits_at(samples), run.t[samples] - run.t[0]
         for kind, colour in LIMITS.items():
-            used = np.array([b.share if b is not None and b.kind == kind else np.nan for b in at])
+            used = np.array([b.share if b is not None and b.kind == kind else np.nan for b in bounds])
             if not np.isnan(used).all():
                 rows[0].plot(t, used, ".", markersize=4, color=colour, label=kind, zorder=3)
         rows[0].axhline(1.0, color="black", linestyle="--", linewidth=1)
         rows[0].set_ylim(0.0, 1.15)
-        beside(rows[0], markerscale=2.5, title="bound by")
-    t, late = pace.delays()
-    rows[-1].plot(t, late, ".-", color="tab:blue", label="at the ends of motions", zorder=3)
-    rows[-1].set_ylim(min(0.0, 1.1 * float(late.min(initial=0.0))), max(0.1, 1.15 * float(late.max(initial=0.0))))
-    beside(rows[-1])
+        add_legend_beside(rows[0], markerscale=2.5, title="bound by")
+    t, delay = pace.delays()
+    rows[-1].plot(t, delay, ".-", color="tab:blue", label="at the ends of motions", zorder=3)
+    rows[-1].set_ylim(min(0.0, 1.1 * float(delay.min(initial=0.0))), max(0.1, 1.15 * float(delay.max(initial=0.0))))
+    add_legend_beside(rows[-1])
     return figure
 
 
-WIDTH = 28
-"""Characters of a line of the legend."""
+LEGEND_WIDTH = 28
+"""Maximum number of characters of a line of the legend."""
 
-ROOM = 3.0
+AXIS_HEADROOM = 3.0
 """Upper limit of the axis / longest time, so that the stripe of phases hides no point."""
 
 
@@ -61,10 +61,10 @@ def plot_clock(run: Run) -> Figure:
     Steps whose quadratic program was not solved are marked.
     """
     figure = Figure(figsize=(11, 8.2), layout="constrained")
-    axes, often = figure.subplots(2, 1, gridspec_kw={"height_ratios": [1.8, 1.5]})
+    axes, histogram_axes = figure.subplots(2, 1, gridspec_kw={"height_ratios": [1.8, 1.5]})
     figure.suptitle(escape_mathtext(f"{run.scenario.name}: clock times"))
     draw_bands(axes, run)
-    kinds_below(figure, run)
+    add_phase_legend(figure, run)
     t = run.t - run.t[0]
     axes.set(xlabel="time [s]", ylabel="clock time of a step [µs]", xlim=(0.0, max(float(t[-1]), run.dt)))
     axes.grid(alpha=0.3)
@@ -73,18 +73,19 @@ def plot_clock(run: Run) -> Figure:
         if name not in run.timing:
             continue
         times = 1e6 * run.timing[name]
-        label = f"{fill(words, WIDTH)}\nmedian {np.median(times):.0f} µs\n99 % below {np.quantile(times, 0.99):.0f} µs"
-        at = t if len(times) == len(t) else t[:: steps_per_tick(run)]
-        count = min(len(at), len(times))
-        axes.plot(at[:count], times[:count], ".", label=label, markersize=1.5)
+        label = f"{fill(words, LEGEND_WIDTH)}\nmedian {np.median(times):.0f} µs\n"
+        label += f"99 % below {np.quantile(times, 0.99):.0f} µs"
+        tick_times = t if len(times) == len(t) else t[:: steps_per_tick(run)]
+        count = min(len(tick_times), len(times))
+        axes.plot(tick_times[:count], times[:count], ".", label=label, markersize=1.5)
     axes.axhline(1e6 * tick, color="black", linestyle="--", linewidth=1, label=f"tick of {1e3 * tick:g} ms")
     failed = np.isin(run.qp_status, (SLACK, HOLD))
     if failed.any():
         axes.plot(t[failed], np.full(failed.sum(), 1e6 * tick), "rx", label=f"{failed.sum()} programs not solved")
     axes.set_yscale("log")
-    axes.set_ylim(top=ROOM * axes.get_ylim()[1])
-    beside(axes, markerscale=6.0)
-    _histogram(often, run, tick)
+    axes.set_ylim(top=AXIS_HEADROOM * axes.get_ylim()[1])
+    add_legend_beside(axes, markerscale=6.0)
+    _histogram(histogram_axes, run, tick)
     return figure
 
 
@@ -100,8 +101,8 @@ def _histogram(axes: Axes, run: Run, tick: float) -> None:
     axes.set(xscale="log", yscale="log")
     axes.axvline(1e6 * tick, color="black", linestyle="--", linewidth=1, label=f"tick of {1e3 * tick:g} ms")
     for slow in slowest_ticks(run):
-        most = f",\n{PART_LABELS.get(slow.part, slow.part)}" if slow.part else ""
-        text = f"{format_tick_time(slow.time)} at {slow.t:.2f} s: {escape_mathtext(slow.phase)}{most}"
+        part = f",\n{PART_LABELS.get(slow.part, slow.part)}" if slow.part else ""
+        text = f"{format_tick_time(slow.time)} at {slow.t:.2f} s: {escape_mathtext(slow.phase)}{part}"
         axes.plot(1e6 * slow.time, 0.75, "v", markersize=6, label=text)
     axes.grid(alpha=0.3)
-    beside(axes, title="slowest ticks")
+    add_legend_beside(axes, title="slowest ticks")

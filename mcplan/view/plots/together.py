@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from mcplan.analysis.readings import Readings
 from mcplan.record.run import Run
 from mcplan.util.text import escape_mathtext
-from mcplan.view.plots.bands import beside
+from mcplan.view.plots.bands import add_legend_beside
 
 ROWS = (
     ("CoM height [m]", "com"),
@@ -17,14 +17,15 @@ ROWS = (
     ("worst friction [% of cone]", "cone"),
     ("CoM to the region's edge [cm]", "depth"),
 )
+"""Label and key of each row."""
 
 
 def plot_together(runs: Sequence[tuple[str, Run]]) -> Figure:
-    """Plot runs over each other, one colour each.
+    """Plot several runs into the same axes, in one colour per run.
 
     Parameters
     ----------
-    runs : name and run of each.
+    runs : pairs of a name and a run.
     """
     figure = Figure(figsize=(11, 1.4 + 1.9 * len(ROWS)), layout="constrained")
     rows = figure.subplots(len(ROWS), 1, sharex=True)
@@ -51,5 +52,5 @@ def plot_together(runs: Sequence[tuple[str, Run]]) -> Figure:
     rows[-1].set_xlabel("time [s]; dashed: limits")
     rows[-1].set_xlim(left=0.0)
     figure.suptitle(f"{len(runs)} runs")
-    beside(rows[0])
+    add_legend_beside(rows[0])
     return figure

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from mcplan.core.whole_body import tasks as qp_tasks
 from mcplan.errors import InputError
 from mcplan.robot.terms import Terms
-from mcplan.util.arguments import shown
+from mcplan.util.arguments import describe
 from mcplan.whole_body.packed import View
 from mcplan.whole_body.tasks.task import Array, KernelTask, damping
 
@@ -44,7 +44,7 @@ class ComTask(KernelTask):
     ):
         self.selected = tuple(int(axis) for axis in axes if axis in (0, 1, 2))
         if len(self.selected) != len(axes):
-            raise InputError(f"ComTask: axes: expected of 0, 1, 2 (x, y, z), not {shown(axes)}")
+            raise InputError(f"ComTask: axes: expected of 0, 1, 2 (x, y, z), not {describe(axes)}")
         self.allocate(kp=3, kd=3, position=3, velocity=3, acceleration=3, weight=len(self.selected))
         self.weight, self.kp, self.kd = weight, kp, damping(kp, kd)
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mcplan.errors import InputError
 from mcplan.robot.terms import Terms
-from mcplan.util.arguments import shown
+from mcplan.util.arguments import describe
 from mcplan.util.text import summary
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.tasks.task import Array
@@ -51,7 +51,7 @@ class ContactForceTask:
         self.patch, self.axes, self.weight = patch, axes, weight
         self.components = np.asarray(components)
         if not np.isin(self.components, range(6)).all():
-            raise InputError(f"task on the force of {patch}: components {shown(components)}, expected of 0 to 5")
+            raise InputError(f"task on the force of {patch}: components {describe(components)}, expected of 0 to 5")
         self.wrench = np.zeros(6)
 
     @property

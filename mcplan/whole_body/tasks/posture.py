@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mcplan.core.whole_body import tasks as qp_tasks
 from mcplan.robot.terms import Terms
-from mcplan.util.arguments import vector
+from mcplan.util.arguments import check_vector
 from mcplan.whole_body.packed import View
 from mcplan.whole_body.tasks.task import Array, KernelTask, damping
 
@@ -30,7 +30,7 @@ class PostureTask(KernelTask):
     kp, kd, position, velocity, acceleration = View(), View(), View(), View(), View()
 
     def __init__(self, position: Array, weight: ArrayLike = 0.05, kp: ArrayLike = 40.0, kd: ArrayLike | None = None):
-        position = vector("PostureTask", "position (q[7:] of a posture)", position)
+        position = check_vector("PostureTask", "position (q[7:] of a posture)", position)
         n = len(position)
         self.allocate(kp=n, kd=n, position=n, velocity=n, acceleration=n, weight=n)
         self.position, self.weight, self.kp, self.kd = position, weight, kp, damping(kp, kd)

@@ -18,9 +18,10 @@ RUNS = Path("runs")
 """Default directory of runs."""
 
 ROBOT, SCENARIO, PLAN, RUN, TREE, EXPERIMENT = "robot", "scenario", "plan", "run", "search tree", "experiment"
+"""Kinds of files and directories."""
 
 URDF = "URDF"
-"""Kind of the file that a robot.yaml refers to."""
+"""Kind of the robot description that a robot.yaml refers to."""
 
 URDFS = (".urdf", ".xml")
 """Suffixes of URDF files."""
@@ -38,7 +39,7 @@ HINTS = {
 """Hint by (kind of the file, required kind): how to obtain the required file."""
 
 ENDINGS = ("", ".yaml", ".yml", ".plan.yaml", ".tree.json", ".json", ".urdf", ".npz")
-"""Optional suffixes of a name."""
+"""Suffixes that may be missing from a name."""
 
 
 def kind_of(path: str | Path) -> str | None:
@@ -75,6 +76,7 @@ def find(name: str, *wanted: str, packages: Sequence[Path] = ()) -> Path:
 
     Parameters
     ----------
+    wanted : required kinds.
     packages : folders searched for ``package://NAME`` of a robot before installed packages.
 
     Raises
@@ -83,7 +85,7 @@ def find(name: str, *wanted: str, packages: Sequence[Path] = ()) -> Path:
         Nothing has this name (with the closest one), or it is of another kind (with a command that converts it).
     """
     if not name:
-        raise InputError(f"expected the name or path of {_a(wanted)}, not an empty text")
+        raise InputError(f"expected the name or path of {_with_article(wanted)}, not an empty text")
     if name.startswith(PACKAGE_URI) and ROBOT in wanted:
         from mcplan.robot.mesh_file import package_file
 
@@ -94,23 +96,24 @@ def find(name: str, *wanted: str, packages: Sequence[Path] = ()) -> Path:
         if kind in wanted:
             return path / "plan.yaml" if kind == PLAN and path.is_dir() else path
         if kind == RUN and path.is_dir() and PLAN in wanted and (path / "plan.yaml").is_file():
-            return path / "plan.yaml"  # what a run was made of
+            return path / "plan.yaml"  # the plan of the run
         if kind is not None and other is None:
             other = path, kind
     if other is not None:
-        raise InputError(f"{name} is {_a((other[1],))}, expected {_a(wanted)}{_way(name, other[1], wanted)}")
+        hint = _conversion_hint(name, other[1], wanted)
+        raise InputError(f"{name} is {_with_article((other[1],))}, expected {_with_article(wanted)}{hint}")
     path = Path(name)
     if path.exists():
         what = "a directory without run.npz" if path.is_dir() else "no file of mcplan"
-        raise InputError(f"{name}: {what}; expected {_a(wanted)}")
+        raise InputError(f"{name}: {what}; expected {_with_article(wanted)}")
     if len(path.parts) > 1 or path.suffix.lower() in (".yaml", ".yml", ".npz", ".urdf", ".xml", ".json"):
-        message = f"there is no such file; expected {_a(wanted)}{did_you_mean(name, _beside(path))}"
+        message = f"there is no such file; expected {_with_article(wanted)}{did_you_mean(name, _siblings(path))}"
         raise InputError(Problem(name, None, "", message))
-    known = _known(wanted)
-    raise InputError(f"there is no {either(wanted)} `{name}`{did_you_mean(name, known) or _listed(known)}")
+    known = _known_names(wanted)
+    raise InputError(f"there is no {either(wanted)} `{name}`{did_you_mean(name, known) or _list_text(known)}")
 
 
-def refuse_other_than_urdf(name: str) -> None:
+def check_is_urdf(name: str) -> None:
     """Check that a file is a readable URDF and no mcplan file, before anything is overwritten.
 
     Raises
@@ -124,7 +127,8 @@ def refuse_other_than_urdf(name: str) -> None:
 
     read_bytes(Path(name))
     if Path(name).suffix.lower() not in URDFS and (kind := kind_of(name)) is not None:
-        raise InputError(f"{name} is {_a((f'{kind} file',))}, expected {_a((URDF,))}{_way(name, kind, (URDF,))}")
+        hint = _conversion_hint(name, kind, (URDF,))
+        raise InputError(f"{name} is {_with_article((f'{kind} file',))}, expected {_with_article((URDF,))}{hint}")
 
 
 def _candidates(name: str, wanted: tuple[str, ...]) -> Iterator[Path]:
@@ -143,34 +147,36 @@ def _candidates(name: str, wanted: tuple[str, ...]) -> Iterator[Path]:
         yield RUNS / name
 
 
-def _known(wanted: tuple[str, ...]) -> list[str]:
-    """Return the known names."""
-    here = Path()
+def _known_names(wanted: tuple[str, ...]) -> list[str]:
+    """Return the names of all files and bundled items of the required kinds."""
+    directory = Path()
     names = {
         ROBOT: list(bundled_robots()),
         SCENARIO: list(bundled_scenarios()),
-        PLAN: [path.name for path in sorted(here.glob("*.plan.yaml"))],
+        PLAN: [path.name for path in sorted(directory.glob("*.plan.yaml"))],
         RUN: [path.parent.name for path in sorted(RUNS.glob("*/run.npz"))],
-        TREE: [path.name for path in sorted(here.glob("*.tree.json"))],
-        EXPERIMENT: [path.as_posix() for path in sorted(here.glob("experiments/*.yaml"))],
+        TREE: [path.name for path in sorted(directory.glob("*.tree.json"))],
+        EXPERIMENT: [path.as_posix() for path in sorted(directory.glob("experiments/*.yaml"))],
     }
     return [name for kind in wanted for name in names[kind]]
 
 
-def _beside(path: Path) -> list[str]:
+def _siblings(path: Path) -> list[str]:
     """Return the files and directories beside a missing path."""
-    return [each.as_posix() for each in sorted(path.parent.iterdir())] if path.parent.is_dir() else []
+    return [sibling.as_posix() for sibling in sorted(path.parent.iterdir())] if path.parent.is_dir() else []
 
 
-def _listed(known: list[str]) -> str:
-    return f"; there are: {', '.join(known)}" if known else " (a file of your own: give its path)"
+def _list_text(known: list[str]) -> str:
+    """Return the list of known names, as the end of a message."""
+    return f"; there are: {', '.join(known)}" if known else " (for another file give its path)"
 
 
-def _way(name: str, kind: str, wanted: tuple[str, ...]) -> str:
+def _conversion_hint(name: str, kind: str, wanted: tuple[str, ...]) -> str:
     """Return the command that converts a file to the required kind, as the end of a message."""
-    hints = [HINTS[kind, each] for each in wanted if (kind, each) in HINTS]
+    hints = [HINTS[kind, target] for target in wanted if (kind, target) in HINTS]
     return f": {hints[0].format(name=name)}" if hints else ""
 
 
-def _a(kinds: tuple[str, ...]) -> str:
+def _with_article(kinds: tuple[str, ...]) -> str:
+    """Return the kinds with an article: ``a run or a plan``."""
     return ("an " if kinds[0][0] in "aeiou" else "a ") + either(kinds)

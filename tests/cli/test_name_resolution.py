@@ -7,8 +7,8 @@ import pytest
 
 import mcplan as mc
 from mcplan.cli.main import main
+from mcplan.cli.name_resolution import EXPERIMENT, PLAN, ROBOT, RUN, SCENARIO, TREE, find, kind_of
 from mcplan.cli.plot import run_name
-from mcplan.cli.recognise import EXPERIMENT, PLAN, ROBOT, RUN, SCENARIO, TREE, find, kind_of
 from mcplan.errors import InputError
 from mcplan.scenario.load import check_file
 from mcplan.util.bundled import bundled_scenarios

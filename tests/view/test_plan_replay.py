@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.analysis.plan_motion import in_place, motion_time, motions, segment_at
+from mcplan.analysis.plan_motion import linking_contacts, motion_time, segment_at, segments_to_next
 from mcplan.cli.main import main
 from mcplan.errors import InputError
 from mcplan.planning.plan_file import save_plan
@@ -70,7 +70,7 @@ def test_stances_stand_at_whole_numbers(planned, tracks):
 def test_the_contact_that_moves_is_marked_and_the_others_are_not(planned, tracks):
     robot = planned.scenario.robot
     for k, stance in enumerate(planned.stances):
-        touching = {c.patch for c in in_place(planned.stances[k - 1] if k else None, stance)}
+        touching = {c.patch for c in linking_contacts(planned.stances[k - 1] if k else None, stance)}
         for patch in ("left_sole", "right_sole"):
             link = f"robot/n:{robot.patches[patch].link}"
             assert shows(tracks[f"{link}/moved {patch}"][".visible"], k) == (patch == stance.moved)
@@ -94,7 +94,7 @@ def test_forces_act_at_the_centre_of_pressure_within_the_patch(planned):
 def frames_between(planned, k):
     """The frames between the posture of a stance and that of the next."""
     found = [frame for frame in stance_frames(planned) if k < frame.time < k + 1]
-    assert len(found) == max(MIN_FRAMES_BETWEEN, int(motion_time(motions(planned, k)) / FRAME_INTERVAL_S))
+    assert len(found) == max(MIN_FRAMES_BETWEEN, int(motion_time(segments_to_next(planned, k)) / FRAME_INTERVAL_S))
     return found
 
 
@@ -105,7 +105,7 @@ def test_between_stances_the_plans_own_motion_is_drawn(planned, pace):
         planned = plan(load_scenario("sway", {"control.pace": "fast"}))
         assert all(segment.law is not None for segment in planned.segments)
     for k in range(len(planned.stances) - 1):
-        segments = motions(planned, k)
+        segments = segments_to_next(planned, k)
         assert segments[0].q[0] == pytest.approx(planned.stances[k].q, abs=1e-9)
         assert segments[-1].q[-1] == pytest.approx(planned.stances[k + 1].q, abs=1e-9)
         total = sum(segment.time for segment in segments)
@@ -128,7 +128,9 @@ def test_segments_follow_each_other_in_their_own_time():
 def test_a_plan_is_played_at_the_speed_of_its_motions(planned):
     """Its time line counts stances; each takes on it the seconds that its motion takes."""
     page = stances_page(planned)
-    assert page.length == pytest.approx(sum(motion_time(motions(planned, k)) for k in range(len(planned.stances) - 1)))
+    assert page.length == pytest.approx(
+        sum(motion_time(segments_to_next(planned, k)) for k in range(len(planned.stances) - 1))
+    )
     for k, second in enumerate(page.seconds):
         assert page.at(second) == pytest.approx(k)
     assert page.at(0.5 * (page.seconds[2] + page.seconds[3])) == pytest.approx(2.5)

@@ -105,7 +105,7 @@ def test_closest_calls_are_those_of_the_certificate_the_worst_first(run, report)
     assert calls["push that a stance resists"].value == f"{push:.0f} N"
     shares = [call.share for call in closest_calls(run, report) if call.share is not None]
     assert shares == sorted(shares, reverse=True)
-    assert closest_calls(run, broken(report))[0].what == "joint torque"
+    assert closest_calls(run, broken(report))[0].quantity == "joint torque"
 
 
 def test_grips_are_among_the_closest_calls_and_every_kind_is_a_line_that_there_is():

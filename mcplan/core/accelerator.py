@@ -7,17 +7,18 @@ A first run takes a third of the time, and a tick about two fifths, because:
 - A literal that another kernel passes, as in ``row(packed, 3)``, has the type of any other number. Numba would compile
   the callee again for each literal.
 - For each operator of a kernel Numba compares all options of the compilation with those of others, which is half of
-  the time of type inference. `SettledFlags` shortens that.
+  the time of type inference. `FrozenFlags` shortens that.
 - Numba copies the code of all direct and indirect callees into a kernel, and compiles it again for each caller. Here
   only short callees, and those to be inlined, are copied. A longer callee is called by its symbol, which is the same
   in every process. The cache stores with a caller the kernels that must be loaded before it. Numba's ``cache=True``
   does not: a function outside of this package that calls kernels must be cached by `mcplan.core.jit` too.
-- The place of a kernel in the cache does not depend on the folder of the package: a second clone or environment with
+- The folder of a kernel in the cache does not depend on the folder of the package: a second clone or environment with
   the same files compiles nothing.
 
-The private parts are the option ``_nrt``, ``Dispatcher.get_call_template`` and ``_cache``, ``Flags``, the compiler, the
-classes of the cache and of libraries of code, numbers of functions, ``make_array`` and ``populate_array``. So it is
-used only with the versions of Numba that it was tested with (`mcplan.util.kernel_cache.TRIED`).
+The private parts of Numba are the option ``_nrt``, ``Dispatcher.get_call_template`` and ``_cache``, ``Flags``, the
+compiler, the classes of the cache and of libraries of code, numbers of functions, ``make_array`` and
+``populate_array``. So it is used only with the versions of Numba that it was tested with
+(`mcplan.util.kernel_cache.TESTED_NUMBA`).
 """
 
 import inspect
@@ -36,23 +37,23 @@ from numba.np.arrayobj import make_array, populate_array
 
 from mcplan.util.kernel_cache import CORE
 
-LONG = 300
-"""Lines of optimised LLVM code above which a kernel is called by its symbol; LLVM would not inline it by itself."""
+MAX_COPIED_LINES = 300
+"""Lines of optimised LLVM code above which a kernel is called by its symbol, because LLVM would not inline it."""
 
 _SYMBOLS: dict[str, tuple[str, str, tuple]] = {}
-"""The kernels of this process that others call by their symbol: module, name, types of the arguments."""
+"""Kernels of this process that others call by their symbol: module, name and argument types, by symbol."""
 
 
 def compile_kernel(function, options, allocates):
-    """Compile a kernel by these options of ``numba.njit``."""
+    """Compile a kernel with options of ``numba.njit``; ``allocates`` says whether it allocates arrays."""
     options["_nrt"] = allocates
     if _has_symbol(function):
         options["pipeline_class"] = KernelCompiler
     kernel = numba.njit(**options)(function)
-    if isinstance(kernel, Dispatcher):  # a plain function where compilation is disabled
-        kernel._cache = KernelCache(function, copied=options["forceinline"])
-        template = kernel.get_call_template
-        kernel.get_call_template = lambda args, kws: template(
+    if isinstance(kernel, Dispatcher):  # otherwise compilation is disabled, and it is a plain function
+        kernel._cache = KernelCache(function, always_copied=options["forceinline"])
+        original = kernel.get_call_template
+        kernel.get_call_template = lambda args, kws: original(
             tuple(map(types.unliteral, args)), {name: types.unliteral(kind) for name, kind in kws.items()}
         )
     return kernel
@@ -61,17 +62,17 @@ def compile_kernel(function, options, allocates):
 def lower_view(view, locate, axes, buffer):
     """Compile calls of ``view`` to a pointer and lengths, as `mcplan.core.jit.jit_view` describes."""
 
-    def typed(context):
-        def of(*kinds):
+    def type_view(context):
+        def view_type(*kinds):
             return types.Array(kinds[buffer].dtype, axes, "C", readonly=not kinds[buffer].mutable)
 
-        of.__signature__ = inspect.signature(locate)
-        return of
+        view_type.__signature__ = inspect.signature(locate)
+        return view_type
 
-    def lowered(context, builder, signature, arguments):
+    def lower(context, builder, signature, arguments):
         integers = types.UniTuple(types.intp, 1 + axes)
-        place = context.compile_internal(builder, locate, integers(*signature.args), arguments)
-        first, *lengths = (builder.extract_value(place, k) for k in range(1 + axes))
+        location = context.compile_internal(builder, locate, integers(*signature.args), arguments)
+        first, *lengths = (builder.extract_value(location, k) for k in range(1 + axes))
         source = make_array(signature.args[buffer])(context, builder, arguments[buffer])
         strides = [source.itemsize]
         for length in reversed(lengths[1:]):
@@ -80,8 +81,8 @@ def lower_view(view, locate, axes, buffer):
         populate_array(array, builder.gep(source.data, [first]), lengths, strides, source.itemsize, meminfo=None)
         return array._getvalue()
 
-    type_callable(view)(typed)
-    lower_builtin(view, types.VarArg(types.Any))(lowered)
+    type_callable(view)(type_view)
+    lower_builtin(view, types.VarArg(types.Any))(lower)
 
 
 def _has_symbol(function) -> bool:
@@ -90,25 +91,25 @@ def _has_symbol(function) -> bool:
 
 
 class KernelFlags(Flags):
-    """Options of a compilation; Numba copies them when the compilation begins."""
+    """Options of a compilation; Numba copies them when the compilation starts."""
 
     def copy(self):
         """Return the copy that the compilation uses."""
-        return SettledFlags(self)
+        return FrozenFlags(self)
 
 
-class SettledFlags(Flags):
+class FrozenFlags(Flags):
     """Options that no longer change: their values are collected once, instead of whenever an operator is looked up."""
 
-    __slots__ = ("_all",)
+    __slots__ = ("_all_values",)
 
     def __init__(self, flags):
         super().__init__(flags)
-        self._all = super().values()
+        self._all_values = super().values()
 
     def values(self):
         """Return all values by their names."""
-        return self._all
+        return self._all_values
 
     def copy(self):
         """Return a copy that may change."""
@@ -171,9 +172,9 @@ class KernelCache(FunctionCache):
 
     _impl_class = KernelCacheImpl
 
-    def __init__(self, function, *, copied: bool):
+    def __init__(self, function, *, always_copied: bool):
         super().__init__(function)
-        self._copied = copied or not _has_symbol(function)
+        self._is_copied = always_copied or not _has_symbol(function)
 
     def load_overload(self, sig, target_context):
         """Load the kernel compiled for a signature."""
@@ -188,7 +189,8 @@ class KernelCache(FunctionCache):
 
     def save_overload(self, sig, data):
         """Save the kernel compiled for a signature."""
-        if not self._copied and str(data.library.get_function(data.fndesc.mangled_name)).count("\n") > LONG:
+        code = "" if self._is_copied else str(data.library.get_function(data.fndesc.mangled_name))
+        if code.count("\n") > MAX_COPIED_LINES:
             data.library._shared_module = parse_assembly("")  # nothing to copy: callers declare the symbol
             self._register(sig, data)
         super().save_overload(sig, data)

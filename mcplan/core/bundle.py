@@ -19,18 +19,18 @@ class Bundle(NamedTuple):
     """Arrays packed end to end."""
 
     real: np.ndarray  # (R,) float64
-    integer: np.ndarray  # (W,) int64
+    integer: np.ndarray  # (I,) int64
     layout: np.ndarray  # (arrays, 4) int64: first entry, lengths along the axes (1 where there is none)
 
 
 def bundle(arrays: Sequence[np.ndarray]) -> tuple[Bundle, list[np.ndarray]]:
-    """Return the bundle of some arrays, read-only if they all are, and the arrays as views of it."""
-    ends, layout = {"f": 0, "i": 0}, []
+    """Pack arrays into a bundle; return it and the arrays as views of it. It is read-only if all arrays are."""
+    lengths, layout = {"f": 0, "i": 0}, []
     for array in arrays:
         kind = array.dtype.kind
-        layout.append([ends[kind], *array.shape, *[1] * (3 - array.ndim)])
-        ends[kind] += array.size
-    buffers = {"f": np.zeros(ends["f"]), "i": np.zeros(ends["i"], np.int64)}
+        layout.append([lengths[kind], *array.shape, *[1] * (3 - array.ndim)])
+        lengths[kind] += array.size
+    buffers = {"f": np.zeros(lengths["f"]), "i": np.zeros(lengths["i"], np.int64)}
     views = []
     for array, (first, *_) in zip(arrays, layout, strict=True):
         view = buffers[array.dtype.kind][first : first + array.size].reshape(array.shape)
@@ -51,26 +51,27 @@ def flat(fields: NamedTuple) -> list[np.ndarray]:
 
 @jit_view(axes=1)
 def axes1(buffer, layout, k):
-    """Array k of a buffer, with one axis."""
+    """Return array k of a buffer, with one axis."""
     return layout[k, 0], layout[k, 1]
 
 
 @jit_view(axes=2)
 def axes2(buffer, layout, k):
-    """Array k of a buffer, with two axes."""
+    """Return array k of a buffer, with two axes."""
     return layout[k, 0], layout[k, 1], layout[k, 2]
 
 
 @jit_view(axes=3)
 def axes3(buffer, layout, k):
-    """Array k of a buffer, with three axes."""
+    """Return array k of a buffer, with three axes."""
     return layout[k, 0], layout[k, 1], layout[k, 2], layout[k, 3]
 
 
 SOUND, NOT_FINITE, NOT_A_UNIT_QUATERNION = range(3)
+"""Results of ``check``."""
 
 QUATERNION_TOLERANCE = 1e-6
-"""Largest deviation of the length of the base quaternion from 1."""
+"""Largest deviation of the length of a base quaternion from 1."""
 
 
 @jit

@@ -24,8 +24,13 @@ from mcplan.util.compiling import WATCH
 from mcplan.util.kernel_cache import accelerated, cache_directory, compiled_kernels, drop_truncated, exclusive
 
 CACHE_DIRECTORY = cache_directory()
+"""Folder of the compiled kernels."""
+
 ACCELERATED = accelerated()
+"""Whether `mcplan.core.accelerator` compiles the kernels."""
+
 REASSOCIATE = {"reassoc", "contract"}
+"""LLVM's flags that let sums be re-ordered and fused with products, and nothing else."""
 
 prange = numba.prange
 
@@ -38,23 +43,23 @@ else:
 def _compile(function, *, fastmath=False, forceinline=False, allocates=False, **options):
     options |= {"error_model": "numpy", "nogil": True, "fastmath": fastmath, "forceinline": forceinline}
     options["no_cfunc_wrapper"] = True  # kernels are not called from C; saves 5 % of the compilation time
-    with _own_cache():
+    with _package_cache():
         if ACCELERATED:
             return accelerator.compile_kernel(function, options, allocates)
         return numba.njit(cache=True, **options)(function)
 
 
 @contextmanager
-def _own_cache():
+def _package_cache():
     """Let functions decorated in the block use the cache of the package; other code keeps the user's."""
-    own = {"CACHE_DIR": CACHE_DIRECTORY, "CACHE_LOCATOR_CLASSES": ""}
-    before = {name: getattr(config, name, "") for name in own}
+    settings = {"CACHE_DIR": CACHE_DIRECTORY, "CACHE_LOCATOR_CLASSES": ""}
+    previous = {name: getattr(config, name, "") for name in settings}
     try:
-        for name, value in own.items():
+        for name, value in settings.items():
             setattr(config, name, value)
         yield
     finally:
-        for name, value in before.items():
+        for name, value in previous.items():
             setattr(config, name, value)
 
 
@@ -66,18 +71,18 @@ def is_cached(kernel) -> bool:
     return f"{file.parent.name}/{file.stem}.{kernel.py_func.__qualname__}" in compiled_kernels(CACHE_DIRECTORY)
 
 
-def on_compiling(begins: Callable[[str], None], ends: Callable[[], None]) -> None:
-    """Call ``begins(name)`` before and ``ends()`` after each compilation of a kernel in this process from now on.
+def on_compiling(started: Callable[[str], None], ended: Callable[[], None]) -> None:
+    """Call ``started(name)`` before and ``ended()`` after each later compilation of a kernel in this process.
 
     A kernel compiles its callees, so pairs of calls are nested. Kernels from the cache are not reported.
     """
 
     class Compilation(event.Listener):
         def on_start(self, event):
-            begins(event.data["dispatcher"].py_func.__name__)
+            started(event.data["dispatcher"].py_func.__name__)
 
         def on_end(self, event):
-            ends()
+            ended()
 
     event.register("numba:compile", Compilation())
 
@@ -122,14 +127,14 @@ def jit(function):
 
 
 def jit_algebra(function):
-    """Compile small dense algebra: sums may be re-ordered and fused; NaN and infinity keep their meaning."""
+    """Compile a kernel of dense algebra: sums may be re-ordered and fused; NaN and infinity keep their meaning."""
     return _compile(function, fastmath=REASSOCIATE)
 
 
 def jit_inline(function):
-    """Compile small algebra with many array arguments, and inline it into its callers.
+    """Compile a small kernel with many array arguments, and inline it into its callers.
 
-    Passing an array takes seven words: a call with two or three packed models costs more than a short body.
+    Passing an array takes seven words: a call with two or three packed models costs more than a short function.
     """
     return _compile(function, fastmath=REASSOCIATE, forceinline=True)
 
@@ -157,7 +162,7 @@ def _pointer(context, address, array):
 
 @intrinsic
 def _as_mutable_as(context, array, other):
-    """Return an array, read-only for the compiler if the other one is."""
+    """Return an array that is read-only for the compiler if the other one is."""
 
     def lower(context, builder, signature, arguments):
         return arguments[0]
@@ -186,9 +191,9 @@ def jit_view(axes, buffer=0):
         compiled_locate = numba.njit(**options)(locate)
 
         def compiled(*arguments):
-            place, source = compiled_locate(*arguments), arguments[buffer]
-            pointer = _pointer(source.ctypes.data + source.itemsize * place[0], source)
-            return _as_mutable_as(numba.carray(pointer, place[1:]), source)
+            location, source = compiled_locate(*arguments), arguments[buffer]
+            pointer = _pointer(source.ctypes.data + source.itemsize * location[0], source)
+            return _as_mutable_as(numba.carray(pointer, location[1:]), source)
 
         overload(view, jit_options=options)(lambda *arguments: compiled)
         return view
@@ -198,10 +203,10 @@ def jit_view(axes, buffer=0):
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Limit parallel kernels to ``count`` threads: fewer than the cores where other processes need some."""
-    before = numba.get_num_threads()
+    """Limit parallel kernels to ``count`` threads in the block, so that other processes have cores, too."""
+    previous = numba.get_num_threads()
     numba.set_num_threads(max(1, min(count, config.NUMBA_NUM_THREADS)))
     try:
         yield
     finally:
-        numba.set_num_threads(before)
+        numba.set_num_threads(previous)

@@ -253,7 +253,7 @@ CALLING = """
 import sys
 import numpy as np
 from mcplan.core import accelerator, jit
-accelerator.LONG = 0
+accelerator.MAX_COPIED_LINES = 0
 from mcplan.core.algebra.rotation import matrix_to_quaternion, quaternion_log, rotation_log
 told = []
 jit.on_compiling(told.append, lambda: None)

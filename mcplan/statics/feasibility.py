@@ -41,8 +41,8 @@ def can_balance(com: np.ndarray, contacts: Sequence[Contact], mass: float, faces
 
 def exertable_share(
     point: np.ndarray,
-    first: np.ndarray,
-    added: np.ndarray,
+    base_wrench: np.ndarray,
+    added_wrench: np.ndarray,
     contacts: Sequence[Contact],
     mass: float,
     upper: float = 1.0,
@@ -50,16 +50,18 @@ def exertable_share(
 ) -> float:
     """Return the largest share, up to ``upper``, of a wrench that contacts can exert in addition to another one.
 
-        maximise p   subject to   sum of wrenches = first + p added,   p <= upper,   f within cones and limits
+        maximise p   subject to   sum of wrenches = base + p added,   p <= upper,   f within cones and limits
 
-    Return 0 if they cannot exert ``first``. Both wrenches (6,) are about ``point`` (3,), N and N m.
+    Return 0 if they cannot exert ``base_wrench``. Both wrenches (6,) are about ``point`` (3,), N and N m.
     """
-    size = float(np.abs(added).max()) / (mass * GRAVITY)
+    size = float(np.abs(added_wrench).max()) / (mass * GRAVITY)
     if size < MIN_WRENCH:
         return upper
     forces = ForceUnknowns(contacts, faces, mass * GRAVITY)
     rows, scale = moments_about(forces.map, point) / forces.unit, forces.unit * size
-    program = StaticProgram(forces, rows, -added[:, None] / scale, first / forces.unit, False, np.array([upper * size]))
+    program = StaticProgram(
+        forces, rows, -added_wrench[:, None] / scale, base_wrench / forces.unit, False, np.array([upper * size])
+    )
     return float(program.minimise(np.array([-1.0])).z[0]) / size if program.feasible else 0.0
 
 

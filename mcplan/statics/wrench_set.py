@@ -30,8 +30,8 @@ from mcplan.util.arguments import check_instance
 from mcplan.util.text import summary
 
 SAME_FACE = 1e-9
-"""Unit normals of faces that differ by less are equal; so is, relative to the largest extent (at least 1 m), an extent
-of the section that counts as zero."""
+"""Unit normals that differ by less belong to one face; a smaller extent of the section, relative to the largest one (or
+1 m), counts as zero."""
 
 
 @dataclass(frozen=True)

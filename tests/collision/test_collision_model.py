@@ -228,7 +228,7 @@ def test_a_link_may_touch_what_its_patch_rests_on(robot, model, sunk, allowed):
     slack = np.array([ALLOWED_PENETRATION if pair.in_contact else -0.01 for pair in raw.pairs])
     np.testing.assert_allclose(rows.distance, raw.distance + slack, atol=1e-12)
     assert sum(pair.in_contact for pair in raw.pairs) >= 2
-    np.testing.assert_array_equal(raw.room >= 0, [d >= (-0.002 if p.in_contact else 0) for p, d in by_pair(raw)])
+    np.testing.assert_array_equal(raw.clearance >= 0, [d >= (-0.002 if p.in_contact else 0) for p, d in by_pair(raw)])
 
 
 @pytest.mark.parametrize("own", ["left", "right"])

@@ -45,6 +45,7 @@ class PathViolation(NamedTuple):
 
 
 NO_VIOLATION = PathViolation(0.0, ())
+"""Value for a path without violation."""
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,7 @@ class ClosestApproach(NamedTuple):
 
 
 NO_APPROACH = ClosestApproach(None, ())
+"""Value for a segment without bodies that are near."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -66,9 +66,9 @@ def test_no_posture_whose_bodies_overlap_counts_as_free(scene):
     way = straight_knots(robot, below, above, 400)
     overlap = np.array([model.smallest(q, contacts=held).distance for q in way])
     assert np.count_nonzero((overlap < 0.0) & (overlap > -0.005)) > 2
-    assert not any(search._free(q) for q in way[overlap < -2e-4])
-    assert search._free(below)
-    assert search._free(above)
+    assert not any(search._is_collision_free(q) for q in way[overlap < -2e-4])
+    assert search._is_collision_free(below)
+    assert search._is_collision_free(above)
 
 
 def test_the_same_detour_is_found_each_time(scene):

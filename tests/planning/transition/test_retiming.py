@@ -135,7 +135,7 @@ def test_half_the_reserve_is_kept_in_the_middle_of_path_and_time_between_nodes(s
         return np.full(len(x), 0.9 if len(looked) == 1 else 0.7)
 
     monkeypatch.setattr(PathForces, "reach", reach)
-    part = retimer._between(middles, retimer.forces(middles, 1.0 - RESERVE_BETWEEN_NODES), x, u)
+    part = retimer._feasible_share(middles, retimer.forces(middles, 1.0 - RESERVE_BETWEEN_NODES), x, u)
     (way, kept, *_), (time, also_kept, x_at, u_at) = looked
     assert kept == also_kept == 1.0 - RESERVE_BETWEEN_NODES
     np.testing.assert_array_equal(way, middles.s)

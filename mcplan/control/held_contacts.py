@@ -7,8 +7,8 @@ unload a sole almost completely, so that it lifts off when the body moves. The p
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from operator import is_not
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -38,13 +38,20 @@ Example: a robot that kneels on both shanks can rock on its knees to correct its
 millimetres. Rigid contacts and normal rows would drift: of these only redundant rows are dropped."""
 
 
-class _ClosedContact(NamedTuple):
-    """Constraint of a closed contact, its nominal stiffness, and whether the patch can move in some direction."""
+@dataclass
+class _ClosedContact:
+    """Constraint of a closed contact.
+
+    kp : its nominal stiffness.
+    has_free_direction : whether the patch can move in some direction.
+    final_inputs : the inputs for which its limits no longer change, once its force ramp has ended.
+    """
 
     loaded: LoadedContact
     constraint: ContactConstraint
     kp: np.ndarray
     has_free_direction: bool
+    final_inputs: tuple | None = None
 
 
 class HeldContacts:
@@ -106,7 +113,11 @@ class HeldContacts:
                 constraint.axes = contact.axes_at(frame.R)
         if loaded.is_lifted:
             self._lower(constraint, contact, terms)
-        limit = loaded.limit.value(t)
+        ramp = loaded.limit
+        if (inputs := (ramp, self.preload_share, grip_share)) == entry.final_inputs:
+            return constraint
+        entry.final_inputs = inputs if t - ramp.start_time >= ramp.duration else None
+        limit = ramp.value(t)
         constraint.max_force = max(limit, MIN_FORCE_LIMIT)
         constraint.preload = self._preload(loaded, limit)
         if contact.kind == "grasp":
@@ -202,17 +213,30 @@ class PlannedForces:
             for stance in plan.stances
         ]
         self._references: dict[str, np.ndarray] = {}
+        self._inputs: tuple = ()
 
     def follow(self, stance: int, contacts: Mapping[str, LoadedContact]) -> dict[str, np.ndarray]:
         """Return the force references of the closed contacts in one tick of the motion to a stance.
 
-        The reference of a new contact starts from zero; that of a contact absent from the stance decays to zero.
+        The reference of a new contact starts from zero; that of a contact absent from the stance decays to zero. The
+        arrays change with the next call.
         """
-        planned, references = self._stances[stance], {}
+        inputs = (stance, *contacts.values())
+        if len(inputs) != len(self._inputs) or any(map(is_not, inputs, self._inputs)):
+            self._inputs = inputs
+            self._set_targets(stance, contacts)
+        self._flat += self._gain * (self._target - self._flat)
+        return self._references
+
+    def _set_targets(self, stance: int, contacts: Mapping[str, LoadedContact]) -> None:
+        """Set the flat vectors of references and their targets, for these contacts."""
+        planned, references, targets = self._stances[stance], {}, {}
         for patch, loaded in contacts.items():
             zero = np.zeros(count_unknowns(loaded.contact))
             reference, target = (forces.get(patch, zero) for forces in (self._references, planned))
             if len(reference) == len(target) == len(zero):  # the contact model may differ from the planned one
-                references[patch] = reference + self._gain * (target - reference)
-        self._references = references
-        return references
+                references[patch], targets[patch] = reference, target
+        self._flat = np.concatenate([np.zeros(0), *references.values()])
+        self._target = np.concatenate([np.zeros(0), *targets.values()])
+        ends = np.cumsum([len(reference) for reference in references.values()])[:-1]
+        self._references = dict(zip(references, np.split(self._flat, ends), strict=True)) if references else {}

@@ -104,6 +104,7 @@ class TaskSet:
         self.posture.priority = s.posture_priority
         self.momentum = AngularMomentumTask(s.weights.angular_momentum, s.gains.angular_momentum_kd)
         self.limbs: dict[str, LinkPoseTask] = {}
+        self._limb_weights: dict[str, tuple[float, float]] = {}
         self._bar_tasks: dict[str, LinkPoseTask] = {}
         self.objects = objects
         self.further: tuple[Any, ...] = tuple(further)
@@ -112,7 +113,7 @@ class TaskSet:
         self.held = HeldContacts(s, objects)
         self._dt, self._steps = dt, dt * torque_steps(robot, s.gains.torque_rate)
         self._preload_drop_time = -np.inf
-        self._previous: Mapping[str, np.ndarray] = {}
+        self._previous: Solution | None = None
         self._torque: np.ndarray | None = None
         self._cached_tasks: tuple[tuple, list[Task]] = ((), [])
         self._torque_band: TorqueBand | None = None
@@ -149,7 +150,7 @@ class TaskSet:
         """Solve once without effect, to load the compiled kernels before the run."""
         self.solve(0.0, terms, motion)
         self.pool.rehearse()
-        self._previous, self._torque = {}, None
+        self._previous, self._torque = None, None
         self.held.scale_stiffness(1.0)
 
     def solve(
@@ -185,7 +186,8 @@ class TaskSet:
         if (key := (tuple(motion.limbs), closed)) != self._cached_tasks[0]:
             self._cached_tasks = key, self._tasks(motion.limbs, closed)
         tasks: list[Task] = self._cached_tasks[1]
-        contacts = [self.held.fill(t, loaded, terms, motion.grip_share(t)) for loaded in motion.contacts.values()]
+        grip_share = motion.grip_share(t)
+        contacts = [self.held.fill(t, loaded, terms, grip_share) for loaded in motion.contacts.values()]
         poses = None
         if isinstance(terms, SystemTerms):
             for constraint, loaded in zip(contacts, motion.contacts.values(), strict=True):
@@ -212,11 +214,11 @@ class TaskSet:
             self._drop_stiffness,
         ):
             if solution is None and (relax is None or relax()):
-                problem.update(terms, contacts, tasks, None, self._previous, self._limits, planned, self._torque_band)
-                solution = problem.attempt()
+                solution = problem.update_and_attempt(
+                    terms, contacts, tasks, self._previous, self._limits, planned, self._torque_band
+                )
         solution = solution or problem.solve()
-        self._previous = solution.unknowns
-        self._torque = solution.tau
+        self._previous, self._torque = solution, solution.tau
         self._problem = problem
         return solution
 
@@ -309,11 +311,10 @@ class TaskSet:
         s = self.settings
         for patch, path in motion.limbs.items():
             task = self._limb(patch)
-            task.R, task.p, task.velocity, task.acceleration, tightness = path.sample(t)
-            task.weight[:3], task.weight[3:] = (
-                s.weights.limb,
-                s.weights.limb * AIR_ORIENTATION_WEIGHT ** (1.0 - tightness),
-            )
+            tightness = path.write(t, task.reference)
+            weights = s.weights.limb, s.weights.limb * AIR_ORIENTATION_WEIGHT ** (1.0 - tightness)
+            if weights != self._limb_weights.get(patch):
+                task.weight[:3], task.weight[3:] = self._limb_weights[patch] = weights
 
     def _bar_task(self, contact: Contact) -> LinkPoseTask:
         """Return the task that holds the planned orientation of a sole on a bar, which could roll off."""

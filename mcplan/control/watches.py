@@ -61,14 +61,14 @@ class SlipDetector:
 
     def update(self, t: float, terms: Terms, motion: Motion, wrenches: Mapping[str, np.ndarray]) -> None:
         """Check all contacts at time t (s) with the measured wrenches (6,); grasps cannot slip."""
-        self._since = {patch: start for patch, start in self._since.items() if patch in motion.contacts}
+        if self._since:
+            self._since = {patch: start for patch, start in self._since.items() if patch in motion.contacts}
         for patch, loaded in tuple(motion.contacts.items()):
             contact = loaded.contact
             if contact.kind == "grasp":
                 continue
             if not self._slides(terms, contact):
-                if patch in self._since:
-                    del self._since[patch]
+                self._since.pop(patch, None)
                 continue
             force = np.asarray(wrenches.get(patch, ZERO_WRENCH))[:3]
             normal = _normal(contact, terms.frame(patch).R)
@@ -168,7 +168,8 @@ class LiftOffDetector:
         """
         if self._min_force == 0.0:
             return
-        self._since = {patch: start for patch, start in self._since.items() if patch in motion.contacts}
+        if self._since:
+            self._since = {patch: start for patch, start in self._since.items() if patch in motion.contacts}
         for patch, loaded in tuple(motion.contacts.items()):
             contact = loaded.contact
             if contact.kind == "grasp" or contact.carrier is not None:
@@ -192,7 +193,11 @@ class LiftOffDetector:
 
 def _normal_force(contact: Contact, wrenches: Mapping[str, np.ndarray]) -> float:
     """Return the normal force (N) of a contact."""
-    return float(np.asarray(wrenches.get(contact.patch, ZERO_WRENCH))[:3] @ contact.normal)
+    wrench = wrenches.get(contact.patch)
+    if wrench is None:
+        return 0.0
+    x, y, z = contact.normal.tolist()  # Python floats: of three numbers NumPy's overhead is ten times the product
+    return x * float(wrench[0]) + y * float(wrench[1]) + z * float(wrench[2])
 
 
 def _touchdown_pose(loaded: LoadedContact, frame: FrameTerms) -> Pose:

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from mcplan.motion.limb_path import LimbPath, PoseSample, PosturePath
+from mcplan.motion.limb_path import LimbPath, PosePath, PosturePath
 from mcplan.motion.time_parameterization import TimedPath
 
 DESCENT_RAMP_S = 0.2
 """Time to accelerate to the descent speed (s)."""
 
 
-class Descent:
+class Descent(PosePath):
     """A path that ends above its support, followed by a descent at constant speed.
 
         p(t) = p_path(t) - n d(s),   d = v T (r^3 - r^4 / 2) for r = s / T < 1, then v (s - T/2)
@@ -53,11 +53,11 @@ class Descent:
         """Time at which the descent ends if there is no touch (s)."""
         return self.path.end_time + self.depth / self.speed + self.ramp / 2
 
-    def sample(self, t: float) -> PoseSample:
-        """Return the reference at time t."""
-        sample, s, ramp = self.path.sample(t), t - self.path.end_time, self.ramp
+    def write(self, t: float, pose: np.ndarray) -> float:
+        """Write the reference at time t to ``pose`` (24,); return the tightness."""
+        tightness, s, ramp = self.path.write(t, pose), t - self.path.end_time, self.ramp
         if s <= 0.0:
-            return sample
+            return tightness
         if t >= self.end_time:
             d, v, a = self.depth, 0.0, 0.0
         elif s < ramp:
@@ -66,7 +66,7 @@ class Descent:
             a = self.speed / ramp * 6.0 * r * (1.0 - r)
         else:
             d, v, a = self.speed * (s - ramp / 2), self.speed, 0.0
-        velocity, acceleration = sample.velocity.copy(), sample.acceleration.copy()
-        velocity[:3] -= v * self.normal
-        acceleration[:3] -= a * self.normal
-        return PoseSample(sample.R, sample.p - d * self.normal, velocity, acceleration, sample.tightness)
+        pose[9:12] -= d * self.normal
+        pose[12:15] -= v * self.normal
+        pose[18:21] -= a * self.normal
+        return tightness

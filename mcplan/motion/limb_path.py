@@ -4,15 +4,14 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from mcplan.core.algebra.minimum_jerk import add_decaying_rotation, add_pieces, turn
-from mcplan.core.rigid_body.frame import frame_motion
+from mcplan.core.motion import reference
 from mcplan.core.rigid_body.tree import workspace
 from mcplan.motion.rotation import rotation_vector
-from mcplan.motion.spline import PostureSpline, ReferenceSample, Spline, minimum_jerk
+from mcplan.motion.spline import PostureSpline, ReferenceSample, Spline
 from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
 
-__all__ = ["CachedPath", "Pose", "PoseSample"]
+__all__ = ["Pose", "PosePath", "PoseSample"]
 
 
 class PoseSample(NamedTuple):
@@ -28,21 +27,18 @@ class PoseSample(NamedTuple):
     tightness: float
 
 
-class CachedPath:
-    """Base class of paths: caches the last sample of ``compute``."""
+class PosePath:
+    """Base class of paths of a patch: they write their pose at a time."""
 
-    _time = float("nan")
-    _sample: PoseSample
+    def write(self, t: float, pose: np.ndarray) -> float:
+        """Write the reference at time t to ``pose`` (24,), see `core.motion.reference`; return the tightness."""
+        raise NotImplementedError
 
     def sample(self, t: float) -> PoseSample:
-        """Return the reference at time t; the end is held. Do not modify the arrays."""
-        if t != self._time:
-            self._sample, self._time = self.compute(t), t
-        return self._sample
-
-    def compute(self, t: float) -> PoseSample:
-        """Return the reference at time t."""
-        raise NotImplementedError
+        """Return the reference at time t; the end is held."""
+        x = np.empty(24)
+        tightness = self.write(t, x)
+        return PoseSample(x[:9].reshape(3, 3), x[9:12], x[12:18], x[18:], tightness)
 
 
 class Timing(NamedTuple):
@@ -76,8 +72,8 @@ UNLIMITED_TIMING = Timing(np.inf, np.inf, 1e-3)
 class OrientationReference(Protocol):
     """Interface of orientation references."""
 
-    def sample(self, t: float) -> ReferenceSample:
-        """Return R (3,3), angular velocity and acceleration (3,) at time t."""
+    def write(self, t: float, pose: np.ndarray) -> None:
+        """Write rotation and angular rates at time t to ``pose`` (24,)."""
         ...
 
 
@@ -105,15 +101,16 @@ class RotationTrajectory:
         self.phi = Spline.to_rest(
             np.zeros(3), rotation_vector(self.end @ self.start.T), duration, velocity, acceleration, start_time
         )
-        self._rest = ReferenceSample(self.end, np.zeros(3), np.zeros(3))
+        self._arguments = self.phi.coefficients[0], start_time, float(duration), self.start, self.end
+        self._scratch = np.empty((3, 3))
+
+    def write(self, t: float, pose: np.ndarray) -> None:
+        """Write rotation and angular rates at time t to ``pose`` (24,)."""
+        reference.sample_rotation(*self._arguments, t, self._scratch, pose)
 
     def sample(self, t: float) -> ReferenceSample:
         """Return R (3,3), angular velocity and acceleration (3,) at time t."""
-        if t >= self.phi.end_time:
-            return self._rest
-        out = np.empty((5, 3))
-        turn(np.array(self.phi.sample(t)), self.start, out[:3], out[3], out[4])
-        return ReferenceSample(out[:3], out[3], out[4])
+        return _orientation(self, t)
 
     @property
     def angle(self) -> float:
@@ -126,7 +123,7 @@ class RotationTrajectory:
         return self.phi.end_time
 
 
-class LimbPath(CachedPath):
+class LimbPath(PosePath):
     """Smooth pose trajectory of a lift, a swing and an approach.
 
     Three minimum-jerk pieces s1, s2, s3 overlap in time, each from rest to rest:
@@ -182,15 +179,12 @@ class LimbPath(CachedPath):
         self.duration = max(scale * total, least_duration)
         self.turn = turn or RotationTrajectory(R0, R1, self._T[1], start_time=self._begin[1])
 
-    def compute(self, t: float) -> PoseSample:
-        """Return the reference at time t; the end is held."""
-        p, v, a = self._p.copy(), np.zeros(6), np.zeros(6)
-        add_pieces(self._pieces, t, p, v[:3], a[:3])
-        turn = self.turn.sample(t)
-        v[3:], a[3:] = turn.velocity, turn.acceleration
+    def write(self, t: float, pose: np.ndarray) -> float:
+        """Write the reference at time t to ``pose`` (24,); return the tightness. The end is held."""
+        progress = reference.sample_swing(self._p, self._pieces, t, pose)
+        self.turn.write(t, pose)
         begin, end = self.tightness
-        tightness = begin + (end - begin) * minimum_jerk((t - self._begin[1]) / self._T[1])[0]
-        return PoseSample(turn.value, p, v, a, tightness)
+        return begin + (end - begin) * progress
 
     @property
     def end_time(self) -> float:
@@ -212,7 +206,7 @@ MAX_APPROACH_SHARE = 0.5
 """Largest duration of the approach, as a fraction of the duration of the posture motion."""
 
 
-class PosturePath(CachedPath):
+class PosturePath(PosePath):
     """Trajectory of a patch by forward kinematics of a posture reference, with offsets along the normals.
 
         p(t) = p_FK(q(u)) + e + sum_i d_i s_i(t),   R(t) = R_FK(q(u)),   u = t + a s(t)
@@ -254,7 +248,6 @@ class PosturePath(CachedPath):
         tightness: tuple[float, float],
     ):
         self.patch, self.posture, self.start_time, self.tightness = patch, posture, start_time, tightness
-        self._tree, (self._body, self._offset), self._work = robot.tree, robot.frame(patch), workspace(robot.tree)
         first_pose, last_pose = (robot.frame_pose(q, patch) for q in (posture.sample(start_time).q, posture.end))
         self.end = (last_pose[:3, :3], last_pose[:3, 3]) if end is None else end
         self._start_error = np.asarray(start) - first_pose[:3, 3]
@@ -272,30 +265,22 @@ class PosturePath(CachedPath):
             (self.end[1] - last_pose[:3, 3] - self._start_error, begin, approach_begin - begin),
         ]
         nonzero = [(t, T, *d) for d, t, T in pieces if T > 0.0 and np.any(d)]
-        self._pieces = np.array(nonzero, float).reshape(-1, 5)
-        self._interval = begin, max(approach_begin - begin, 1e-9)
-        self._ahead = max(finish - approach_begin, 0.0)
         self.swing_time = min(max(begin, start_time + T_lift), approach_begin)
         self.approach_time, self.end_time = approach_begin, max(finish, start_time)
-        self._rest = PoseSample(self.end[0], self.end[1], np.zeros(6), np.zeros(6), tightness[1])
+        self._arguments = (
+            robot.tree, *robot.frame(patch), workspace(robot.tree), *posture.arrays, *posture.workspace,
+            begin, max(approach_begin - begin, 1e-9), max(finish - approach_begin, 0.0), self._start_error,
+            np.array(nonzero, float).reshape(-1, 5),
+        )  # fmt: skip
+        self._rest = np.concatenate([np.ravel(self.end[0]), self.end[1], np.zeros(12)])
 
-    def compute(self, t: float) -> PoseSample:
-        """Return the reference at time t; the end is held."""
-        if t >= self.end_time:
-            return self._rest
-        begin, span = self._interval
-        progress, ds, dds = minimum_jerk((t - begin) / span)
-        du_dt, d2u_dt2 = 1.0 + self._ahead * ds / span, self._ahead * dds / span**2
-        q, v, vd = self.posture.sample(t + self._ahead * progress)
-        x = np.empty(24)
-        frame_motion(
-            self._tree, q, du_dt * v, du_dt * du_dt * vd + d2u_dt2 * v, self._body, self._offset, self._work, x
-        )
-        R, p, v, a = x[:9].reshape(3, 3), x[9:12], x[12:18], x[18:]
-        p += self._start_error
-        add_pieces(self._pieces, t, p, v[:3], a[:3])
+    def write(self, t: float, pose: np.ndarray) -> float:
+        """Write the reference at time t to ``pose`` (24,); return the tightness. The end is held."""
         first, last = self.tightness
-        return PoseSample(R, p, v, a, first + (last - first) * progress)
+        if t >= self.end_time:
+            pose[:] = self._rest
+            return last
+        return first + (last - first) * reference.sample_posture_pose(*self._arguments, t, pose)
 
     @property
     def duration(self) -> float:
@@ -303,7 +288,7 @@ class PosturePath(CachedPath):
         return self.end_time - self.start_time
 
 
-class StepPath(CachedPath):
+class StepPath(PosePath):
     """Swing trajectory of a recovery step: in an arc to the target, then down along its normal n until touchdown.
 
         p(t) = p_path(t) + n h 64 s³ (1 - s)³   for s = (t - t0) / T < 1,   then   p_end - n v (t - t0 - T)
@@ -341,22 +326,23 @@ class StepPath(CachedPath):
         """Change the target from time t (s) on; position, velocity and acceleration are continuous."""
         x = self._path.sample(t)
         self._path = Spline.to_rest(x.value, end[1], self.end_time - t, x.velocity, x.acceleration, t)
-        self.end, self._time = end, float("nan")
+        self.end = end
 
-    def compute(self, t: float) -> PoseSample:
-        """Return the reference at time t (s)."""
-        x, turn = self._path.sample(t), self._turn.sample(t)
-        p, v, a = x.value.copy(), np.append(x.velocity, turn.velocity), np.append(x.acceleration, turn.acceleration)
+    def write(self, t: float, pose: np.ndarray) -> float:
+        """Write the reference at time t (s) to ``pose`` (24,); return the tightness."""
+        self._turn.write(t, pose)
+        p, v, a = pose[9:12], pose[12:15], pose[18:21]
+        p[:], v[:], a[:] = self._path.sample(t)
         s, T = (t - self.start_time) / self.duration, self.duration
         if s >= 1.0:
             p -= self._speed * (t - self.end_time) * self._normal
-            v[:3] -= self._speed * self._normal
+            v -= self._speed * self._normal
         elif s > 0.0:
             r, slope, arc = s * (1.0 - s), 1.0 - 2.0 * s, 64.0 * self._rise * self._normal
             p += r**3 * arc
-            v[:3] += 3.0 * r * r * slope / T * arc
-            a[:3] += 6.0 * r * (slope * slope - r) / (T * T) * arc
-        return PoseSample(turn.value, p, v, a, 1.0)
+            v += 3.0 * r * r * slope / T * arc
+            a += 6.0 * r * (slope * slope - r) / (T * T) * arc
+        return 1.0
 
     @property
     def end_time(self) -> float:
@@ -387,17 +373,25 @@ class PatchOrientation:
     """
 
     def __init__(self, robot: Robot, patch: str, posture: PostureSpline, start: np.ndarray):
-        self.posture = posture
-        self._tree, (self._body, self._offset), self._work = robot.tree, robot.frame(patch), workspace(robot.tree)
-        self._initial_error, self._scratch = np.zeros(3), np.zeros((4, 3, 3))  # zero: the next line samples
-        self._initial_error = rotation_vector(start @ self.sample(posture.start_time).value.T)
+        pose, scratch = np.zeros(24), (np.empty((4, 3, 3)), np.empty(24))
+        self._arguments = (
+            robot.tree, *robot.frame(patch), workspace(robot.tree), *posture.arrays, *posture.workspace,
+        )  # fmt: skip
+        self._initial_error, self._scratch = np.zeros(3), scratch
+        self.write(posture.start_time, pose)
+        self._initial_error = rotation_vector(start @ pose[:9].reshape(3, 3).T)
+
+    def write(self, t: float, pose: np.ndarray) -> None:
+        """Write rotation and angular rates at time t to ``pose`` (24,)."""
+        reference.sample_posture_rotation(*self._arguments, self._initial_error, t, *self._scratch, pose)
 
     def sample(self, t: float) -> ReferenceSample:
         """Return R (3,3), angular velocity and acceleration (3,) at time t."""
-        q, v, vd = self.posture.sample(t)
-        x = np.empty(24)
-        frame_motion(self._tree, q, v, vd, self._body, self._offset, self._work, x)
-        start, end = self.posture.start_time, self.posture.end_time
-        if t < end:
-            add_decaying_rotation(self._initial_error, (t - start) / (end - start), end - start, self._scratch, x)
-        return ReferenceSample(x[:9].reshape(3, 3), x[15:18], x[21:24])
+        return _orientation(self, t)
+
+
+def _orientation(path: OrientationReference, t: float) -> ReferenceSample:
+    """Return R (3,3), angular velocity and acceleration (3,) of an orientation reference at time t."""
+    x = np.empty(24)
+    path.write(t, x)
+    return ReferenceSample(x[:9].reshape(3, 3), x[15:18], x[21:24])

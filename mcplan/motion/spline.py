@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.core.algebra import minimum_jerk as core
-from mcplan.core.rigid_body.manifold import integrate
+from mcplan.core.motion.reference import sample_posture
 from mcplan.motion.rotation import rotation_vector, vector_rates
 from mcplan.robot.pose import base_rotation
 
@@ -64,6 +64,7 @@ class Spline:
 
     Attributes
     ----------
+    lengths : length of each piece (s).
     coefficients : (k - 1, 6, n), of each piece i for the powers 0 to 5 of (t - t_i) / (t_i+1 - t_i).
     """
 
@@ -125,7 +126,7 @@ class Spline:
     ) -> None:
         """Set pieces, end values and end rates, with an empty cache of samples."""
         self.times, self.values, self.coefficients = times, values, coefficients
-        self._starts, self._lengths, self._end_time = times[:-1].tolist(), lengths, float(times[-1])
+        self._starts, self.lengths, self._end_time = times[:-1].tolist(), lengths, float(times[-1])
         self._first_sample = ReferenceSample(values[0], *start_rates)
         self._last_sample = ReferenceSample(values[-1], end_velocity, np.zeros_like(end_velocity))
         self._ends_at_rest = not end_velocity.any()
@@ -151,7 +152,7 @@ class Spline:
     @property
     def duration(self) -> float:
         """Time from start to end (s)."""
-        return self._lengths[0] if len(self._lengths) == 1 else self._end_time - self._starts[0]
+        return self.lengths[0] if len(self.lengths) == 1 else self._end_time - self._starts[0]
 
     @property
     def end(self) -> np.ndarray:
@@ -161,13 +162,13 @@ class Spline:
     def piece(self, t: float) -> tuple[int, float, float]:
         """Return the index of the piece at time t (s), the elapsed fraction of the piece, and its length (s)."""
         i = max(bisect_right(self._starts, t) - 1, 0)
-        length = self._lengths[i]
+        length = self.lengths[i]
         return i, min(max((t - self._starts[i]) / length, 0.0), 1.0), length
 
     def pieces(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the results of `piece` at times (m,), each (m,)."""
         i = np.maximum(np.searchsorted(self._starts, t, side="right") - 1, 0)
-        length = np.array(self._lengths)[i]
+        length = np.array(self.lengths)[i]
         return i, np.clip((t - self.times[i]) / length, 0.0, 1.0), length
 
     def samples(self, t: np.ndarray) -> ReferenceSample:
@@ -212,6 +213,8 @@ class PostureSpline:
     Attributes
     ----------
     knots : (k, 7+n) the postures.
+    arrays : arguments of ``core.motion.reference.sample_posture`` from ``times`` to ``end_velocity``.
+    workspace : its last four, which every sample overwrites.
     """
 
     def __init__(
@@ -261,20 +264,24 @@ class PostureSpline:
     def _set(self, knots: np.ndarray, position: Spline, rotation: Spline, end_velocity: np.ndarray) -> None:
         """Set the curves of base position and joints, and of the rotation vector; ``end_velocity`` is (6+n,)."""
         self.knots, self.start, self.end = knots, knots[0], knots[-1]
-        self._linear, self._phi = position, rotation
-        nv = len(self.start) - 1
-        self._scratch = np.empty(3 * nv + 9)
-        self._last_sample, self._ends_at_rest = (
-            PostureSample(self.end, end_velocity, np.zeros(nv)),
-            not end_velocity.any(),
-        )
-        self._time, self._sample = float("nan"), self._last_sample
+        self._linear, self._phi, self._end_velocity = position, rotation, end_velocity
+        self._set_arrays()
+
+    def _set_arrays(self) -> None:
+        """Set the arguments of the kernels, with an empty cache of samples."""
+        linear, nv = self._linear, len(self.start) - 1
+        self.arrays = (
+            linear.times, np.array(linear.lengths), linear.coefficients, self._phi.coefficients, self._R, self.end,
+            self._end_velocity,
+        )  # fmt: skip
+        self.workspace = np.empty(3 * nv + 9), np.empty(nv + 1), np.empty(nv), np.empty(nv)
+        self._time, self._sample = float("nan"), PostureSample(*self.workspace[1:])
 
     def starting_at(self, t: float) -> "PostureSpline":
         """Return this curve, which begins at time 0, shifted in time to begin at t (s)."""
         curve = copy(self)
-        curve._linear, curve._phi, curve._time = self._linear.starting_at(t), self._phi.starting_at(t), float("nan")
-        curve._scratch = self._scratch.copy()
+        curve._linear, curve._phi = self._linear.starting_at(t), self._phi.starting_at(t)
+        curve._set_arrays()
         return curve
 
     def sample(self, t: float) -> PostureSample:
@@ -284,13 +291,9 @@ class PostureSpline:
         return self._sample
 
     def _compute(self, t: float) -> PostureSample:
-        if t >= self._linear.end_time:
-            return self._last_sample if self._ends_at_rest else self._extrapolate(t - self._linear.end_time)
-        i, s, length = self._linear.piece(t)
         nv = len(self.start) - 1
         q, v, vd = np.empty(nv + 1), np.empty(nv), np.empty(nv)
-        linear, phi = self._linear.coefficients[i], self._phi.coefficients[i]
-        core.posture(linear, phi, self._R, s, length, self._scratch, q, v, vd)
+        sample_posture(*self.arrays, t, self.workspace[0], q, v, vd)
         return PostureSample(q, v, vd)
 
     def samples(self, t: np.ndarray) -> PostureSample:
@@ -298,14 +301,8 @@ class PostureSpline:
         nv = len(self.start) - 1
         q, v, vd = (np.empty((len(t), n)) for n in (nv + 1, nv, nv))
         linear, phi = self._linear.coefficients, self._phi.coefficients
-        core.postures(linear, phi, self._R, *self._linear.pieces(t), self._scratch, q, v, vd)
+        core.postures(linear, phi, self._R, *self._linear.pieces(t), self.workspace[0], q, v, vd)
         return PostureSample(q, v, vd)
-
-    def _extrapolate(self, dt: float) -> PostureSample:
-        """Extrapolate the curve with its end velocity to dt (s) after its end."""
-        q, v = self.end.copy(), self._last_sample.v
-        integrate(self.end, v, dt, q)
-        return PostureSample(q, v, self._last_sample.vd)
 
     @property
     def start_time(self) -> float:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mcplan.core.motion.reference import scale_rates
 from mcplan.motion.limb_path import LimbPath, PoseSample, PosturePath
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.robot.pose import Pose
@@ -134,6 +135,8 @@ class ReferenceClock:
 
     def advance(self, dt: float, error: float) -> None:
         """Advance the clock by dt (s); ``error`` is the tracking error relative to its tolerance."""
+        if error <= FREE_ERROR and self.rate == 1.0 and self.change == 0.0:
+            return
         slowdown = min(max((error - FREE_ERROR) / (FULL_ERROR - FREE_ERROR), 0.0), 1.0)
         target_rate = 1.0 - (1.0 - MIN_CLOCK_RATE) * slowdown
         # implicit Euler: stable for any dt, no overshoot
@@ -193,6 +196,13 @@ class TimedPath:
         if t != self._time or self._sample is None:
             self._time, self._sample = t, self._compute(t)
         return self._sample
+
+    def write(self, t: float, pose: np.ndarray) -> float:
+        """Write the reference of a limb at time t to ``pose`` (24,), see `PosePath.write`; return the tightness."""
+        s, rate, change = self._timing.at(t)
+        tightness = self.path.write(s, pose)  # type: ignore[union-attr]
+        scale_rates(rate, change, pose[12:18], pose[18:])
+        return tightness
 
     def nominal_sample(self, t: float) -> Any:
         """Return the reference t (s) after its start if the clock is not slowed down."""

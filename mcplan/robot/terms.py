@@ -67,6 +67,10 @@ class Terms:
         self._offset = np.array([offset for _, offset in frames_in_bodies], dtype=float).reshape(count, 12)
         self._work = workspace(tree)
         self._allocate(nv + 1, nv)
+        self._arguments = (
+            self._tree, self.q, self.v, self._body, self._offset, self._work, self.M, self.h, self._rows,
+            self._summary, self._J, self._values,
+        )  # fmt: skip
 
     def _allocate(self, nq: int, nv: int) -> None:
         """Allocate the arrays of all terms for the frames in ``frame_names``, and views of them."""
@@ -117,20 +121,8 @@ class Terms:
     def update(self, q: ArrayLike, v: ArrayLike) -> None:
         """Compute all terms for the state (q, v); the arrays of the last state are overwritten."""
         for value, target, name in ((q, self.q, "q"), (v, self.v, "v")):
-            if np.shape(value) != target.shape:
-                raise InputError(f"{name} has shape {np.shape(value)}, expected {target.shape}")
-            target[:] = value
-        kernels.fill_terms(
-            self._tree,
-            self.q,
-            self.v,
-            self._body,
-            self._offset,
-            self._work,
-            self.M,
-            self.h,
-            self._rows,
-            self._summary,
-            self._J,
-            self._values,
-        )
+            array = np.asarray(value)
+            if array.shape != target.shape:
+                raise InputError(f"{name} has shape {array.shape}, expected {target.shape}")
+            target[:] = array
+        kernels.fill_terms(*self._arguments)

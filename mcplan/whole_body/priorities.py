@@ -198,7 +198,7 @@ class PrioritisedQP:
         contacts: Sequence[ContactConstraint],
         tasks: Sequence[Task],
         tau_ext: Array | None = None,
-        previous: Mapping[str, Array] | None = None,
+        previous: Mapping[str, Array] | Solution | None = None,
         limits: Sequence[AccelerationLimit] = (),
         planned: Mapping[str, Array] | None = None,
         torque_band: TorqueBand | None = None,
@@ -220,6 +220,20 @@ class PrioritisedQP:
         self.problems[k].update(
             terms, contacts, groups[k], tau_ext, previous, _add_rows(limits, higher_rows), *references
         )
+
+    def update_and_attempt(
+        self,
+        terms: Terms,
+        contacts: Sequence[ContactConstraint],
+        tasks: Sequence[Task],
+        previous: Mapping[str, Array] | Solution | None = None,
+        limits: Sequence[AccelerationLimit] = (),
+        planned: Mapping[str, Array] | None = None,
+        torque_band: TorqueBand | None = None,
+    ) -> Solution | None:
+        """Set state and tasks, and solve all levels, see `update` and `attempt`."""
+        self.update(terms, contacts, tasks, None, previous, limits, planned, torque_band)
+        return self.attempt()
 
     def attempt(self) -> Solution | None:
         """Solve all levels; return None if one has no solution, see ``WholeBodyQP.attempt``."""

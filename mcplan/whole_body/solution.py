@@ -45,8 +45,7 @@ class Solution:
 
     Parameters
     ----------
-    binding : kernel tables of the filled program.
-    vd, tau, f : (nv,), (n,), (unknowns,) contiguous, owned by the caller.
+    tables : kernel tables of the filled program.
     objective : value of the cost.
 
     Attributes
@@ -64,16 +63,27 @@ class Solution:
     conflicts : constraints that would have to be relaxed, if the failure was explained.
     """
 
-    def __init__(self, binding: BoundTables, vd: Array, tau: Array, f: Array, objective: float):
-        self.vd, self.tau, self.f, self.objective = vd, tau, f, objective
-        self.status, self.solve_time, self.message = SOLVED, 0.0, ""
+    def __init__(self, tables: BoundTables, objective: float = float("nan")):
+        self.objective, self.status, self.solve_time, self.message = objective, SOLVED, 0.0, ""
         self.conflicts: tuple = ()
         self.stationarity = float("nan")
-        self._binding, self.patches = binding, binding.patches
-        self._forces, self._wrenches = np.empty((binding.point_count, 3)), np.empty((len(binding.patches), 6))
-        residual = binding.residual
-        qp_check.check_solution(*binding.check_arguments, vd, tau, f, residual, self._forces, self._wrenches)
-        self.motion, self.contact, self.inequality, self._bias, self._acceleration = residual[
+        self._tables, self.patches = tables, tables.patches
+        self.vd, self.tau, self.f, self._forces, self._wrenches = self.arrays = tables.solution_arrays()
+
+    @classmethod
+    def checked(cls, tables: BoundTables, vd: Array, tau: Array, f: Array, objective: float) -> "Solution":
+        """Return the solution with these unknowns, (nv,), (n,), (unknowns,), and its residuals."""
+        solution = cls(tables, objective)
+        solution.vd[:], solution.tau[:], solution.f[:] = vd, tau, f
+        qp_check.check_solution(
+            *tables.check_arguments, solution.vd, solution.tau, solution.f, tables.residual, *solution.arrays[3:]
+        )
+        solution.read_residuals()
+        return solution
+
+    def read_residuals(self) -> None:
+        """Take over the residuals that the kernel has left in the tables."""
+        self.motion, self.contact, self.inequality, self._bias, self._acceleration = self._tables.residual[
             : qp_check.RESIDUALS
         ].tolist()
 
@@ -103,7 +113,7 @@ class Solution:
     @cached_property
     def forces(self) -> dict[str, Array]:
         """Forces of the environment at the contact points by patch: (k, 3), world axes, N."""
-        return dict(zip(self.patches, map(self._forces.__getitem__, self._binding.point_slices), strict=True))
+        return dict(zip(self.patches, map(self._forces.__getitem__, self._tables.point_slices), strict=True))
 
     @cached_property
     def wrenches(self) -> dict[str, Array]:
@@ -113,7 +123,7 @@ class Solution:
     @cached_property
     def unknowns(self) -> dict[str, Array]:
         """Force unknowns of the program by patch, in the contact's axes."""
-        return dict(zip(self.patches, map(self.f.__getitem__, self._binding.force_slices), strict=True))
+        return dict(zip(self.patches, map(self.f.__getitem__, self._tables.force_slices), strict=True))
 
 
 LIMIT_TOLERANCE_NM = 1e-5

@@ -12,6 +12,7 @@ import cvxpy as cp
 import numpy as np
 
 from mcplan.core.whole_body import check as qp_check, fill as qp_fill, layout as lay
+from mcplan.core.whole_body.solve import solve_tick
 from mcplan.errors import InputError
 from mcplan.optimize.compiled import CannotCompile, CompiledProblem, compile_problem
 from mcplan.optimize.polytope import ball_polytope, friction_pyramid
@@ -127,6 +128,9 @@ class BoundTables:
         self.force_slices = [slice(a, b) for a, b in pairwise(ends)]
         self.point_count = point_count
         self.patches = tuple(c.patch for c in contacts)
+        layout = structure.layout
+        sizes = (int(layout[lay.NV]), int(layout[lay.ACTUATED]), forces, 3 * point_count, 6 * len(contacts))
+        self._solution_ends = np.cumsum(sizes).tolist()
         rows = (lay.NV, lay.CONTACT_ROWS, lay.RELEASE_ROWS, lay.LIMIT_ROWS)
         self.residual = np.zeros(qp_check.RESIDUALS + max(int(structure.layout[k]) for k in rows))
         self._fill_arguments = (
@@ -143,6 +147,22 @@ class BoundTables:
         if self._parts:
             np.concatenate(self._parts, out=self.values)
         return qp_fill.fill(*self._fill_arguments)
+
+    def fill_and_solve(self, fast: "FastForm", solution: tuple[Array, ...]) -> int:
+        """Fill the parameters, and solve with the last active set; return the status of ``solve_tick``.
+
+        ``solution`` are the arrays of `solution_arrays`, to be filled.
+        """
+        if self._parts:
+            np.concatenate(self._parts, out=self.values)
+        vd, tau, f, forces, wrenches = solution
+        return solve_tick(*self._fill_arguments, *fast.warm_arguments, vd, tau, f, self.residual, forces, wrenches)
+
+    def solution_arrays(self) -> tuple[Array, ...]:
+        """Return new arrays of a solution: vd, tau, unknowns, (k, 3) point forces and (contacts, 6) wrenches."""
+        a, b, c, d, e = self._solution_ends
+        numbers = np.empty(e)
+        return numbers[:a], numbers[a:b], numbers[b:c], numbers[c:d].reshape(-1, 3), numbers[d:].reshape(-1, 6)
 
     @property
     def constant(self) -> float:
@@ -229,6 +249,13 @@ class FastForm:
         variables = {variable.id for variable in d.variables}
         self._has_user_variables = any(variable.id not in variables for variable in compiled.problem.variables())
         self._extractors = [compiled.entry_map(variable) for variable in d.variables]
+        spans = [extract.span for extract in self._extractors]
+        warm = compiled.warm_arguments()
+        self.warm_arguments: tuple = ()
+        """Arguments of ``solve_tick`` after those of ``fill``; empty if the solver has to be called from Python."""
+        if warm and not self._user_parameters and not self._has_user_variables and None not in spans:
+            first = np.array([*(span.start for span in spans if span is not None), 0][:3])
+            self.warm_arguments = (*warm, first)
         self._no_force = np.zeros(0)
 
     def solve(self, prove: bool = True) -> str:

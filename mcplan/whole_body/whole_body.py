@@ -12,7 +12,8 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from mcplan.core.whole_body import fill as qp_fill
+from mcplan.core.whole_body.fill import FILLED
+from mcplan.core.whole_body.solve import SOLVED as WARM_SOLVED
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.robot.terms import Terms
 from mcplan.util.qp_status import HOLD, SLACK, SOLVED
@@ -134,7 +135,6 @@ class WholeBodyQP:
         self._bound_arguments: tuple = ()
         self._efforts: list[Any] = []
         self._limits: Sequence[AccelerationLimit] = ()
-        self._last: Solution | None = None
         self._constant = 0.0
         self._filled = False
 
@@ -151,7 +151,7 @@ class WholeBodyQP:
         contacts: Sequence[ContactConstraint],
         tasks: Sequence[Task],
         tau_ext: Array | None = None,
-        previous: Mapping[str, Array] | None = None,
+        previous: Mapping[str, Array] | Solution | None = None,
         limits: Sequence[AccelerationLimit] = (),
         planned: Mapping[str, Array] | None = None,
         torque_band: TorqueBand | None = None,
@@ -164,7 +164,7 @@ class WholeBodyQP:
         contacts, tasks, limits : objects of the declared structure, with their present gains, bounds and targets. The
             part of a limit row that the contacts determine is removed: no unknown changes it.
         tau_ext : (nv,) known external generalised force.
-        previous : patch -> force unknowns of the last solution (``Solution.unknowns``), for the force rate.
+        previous : the last solution, or its force unknowns by patch, for the force rate.
         planned : patch -> reference of the force unknowns in the cost; default zero.
         torque_band : interval of the torques, to bound their rate; None: torques may jump.
 
@@ -173,6 +173,51 @@ class WholeBodyQP:
         InputError : contacts, tasks or limits have another structure than the declared one.
         SimulationFailed : a value is not a number; the message names it.
         """
+        tables = self._set_inputs(terms, contacts, tasks, tau_ext, previous, limits, planned, torque_band)
+        self._finish_fill(tables.fill(), tables, terms, tasks)
+        if self._chart:
+            self._chart.fill(terms, tau_ext, self.data)
+
+    def update_and_attempt(
+        self,
+        terms: Terms,
+        contacts: Sequence[ContactConstraint],
+        tasks: Sequence[Task],
+        previous: Mapping[str, Array] | Solution | None = None,
+        limits: Sequence[AccelerationLimit] = (),
+        planned: Mapping[str, Array] | None = None,
+        torque_band: TorqueBand | None = None,
+    ) -> Solution | None:
+        """Fill and solve, see `update` and `attempt`; in one kernel call if the last active set is the solution's."""
+        start = time.perf_counter()
+        if self.fast is None or not self.fast.warm_arguments or self._extra:
+            self.update(terms, contacts, tasks, None, previous, limits, planned, torque_band)
+            return self.attempt()
+        tables = self._set_inputs(terms, contacts, tasks, None, previous, limits, planned, torque_band)
+        solution = Solution(tables)
+        status = tables.fill_and_solve(self.fast, solution.arrays)
+        self._finish_fill(FILLED if status == WARM_SOLVED else status, tables, terms, tasks)
+        if status == WARM_SOLVED:
+            compiled = self.fast.compiled
+            compiled.accept_warm()
+            solution.objective, solution.stationarity = compiled.objective, compiled.stationarity
+            solution.read_residuals()
+            if not solution.is_wrong(self.settings.tolerance):
+                return self._accept(solution, start)
+        return self.attempt()
+
+    def _set_inputs(
+        self,
+        terms: Terms,
+        contacts: Sequence[ContactConstraint],
+        tasks: Sequence[Task],
+        tau_ext: Array | None,
+        previous: Mapping[str, Array] | Solution | None,
+        limits: Sequence[AccelerationLimit],
+        planned: Mapping[str, Array] | None,
+        torque_band: TorqueBand | None,
+    ) -> BoundTables:
+        """Set the inputs of the kernel that fills the parameters, and the parameters that it does not fill."""
         self._filled = False
         self._tables = tables = self._bound_tables(terms, contacts, tasks, limits)
         tables.inputs[EXTERNAL] = 0.0 if tau_ext is None else tau_ext
@@ -182,12 +227,14 @@ class WholeBodyQP:
         self._limits = limits
         if limits:
             fill_limits(self.data, terms, limits)
-        self._fill_force_cost(tables, previous or {}, planned or {})
+        self._fill_force_cost(tables, previous, planned or {})
         fill_torque_band(self.data, torque_band)
-        if tables.fill() != qp_fill.FILLED:
+        return tables
+
+    def _finish_fill(self, status: int, tables: BoundTables, terms: Terms, tasks: Sequence[Task]) -> None:
+        """Complete the fill: constant part of the cost; ``SimulationFailed`` if a value is not a number."""
+        if status != FILLED:
             raise SimulationFailed(f"whole-body program: {self._describe_nan(terms, tasks)}")
-        if self._chart:
-            self._chart.fill(terms, tau_ext, self.data)
         self._constant += tables.constant
         self._filled = True
 
@@ -226,7 +273,9 @@ class WholeBodyQP:
                 np.multiply(wanted, root, out=self.data["task_target"][rows])
         return constant
 
-    def _fill_force_cost(self, b: BoundTables, previous: Mapping[str, Array], planned: Mapping[str, Array]) -> None:
+    def _fill_force_cost(
+        self, b: BoundTables, previous: Mapping[str, Array] | Solution | None, planned: Mapping[str, Array]
+    ) -> None:
         """Set the force cost: planned forces, and the last forces of contacts that were closed before.
 
         ::
@@ -234,11 +283,12 @@ class WholeBodyQP:
             w |f - f_planned|^2 + r |f - f_last|^2 = (w + r) |f|^2 - 2 (w f_planned + r f_last)' f + const.
         """
         weight, rate = self.settings.force_weight, self.settings.force_rate_weight
-        last = self._last
-        if last is not None and previous is last.unknowns and last.patches == b.patches:
-            b.force_references[0], b.force_references[1] = rate * last.f, rate
+        if isinstance(previous, Solution) and previous.patches == b.patches:
+            np.multiply(previous.f, rate, out=b.force_references[0])
+            b.force_references[1] = rate
         else:
             b.force_references[:] = 0.0
+            previous = previous.unknowns if isinstance(previous, Solution) else previous or {}
             for contact, force_slice in zip(self.contacts, b.force_slices, strict=True):
                 if contact.patch in previous:
                     b.force_references[0, force_slice] = rate * previous[contact.patch]
@@ -294,7 +344,7 @@ class WholeBodyQP:
         f = np.concatenate(forces) if forces else np.zeros(0)
         for variable, value in zip(self.declaration.variables, (vd, tau, f), strict=False):
             variable.save_value(value)
-        answer = Solution(tables, vd, tau, f, np.nan if self.cost.value is None else float(self.cost.value))
+        answer = Solution.checked(tables, vd, tau, f, np.nan if self.cost.value is None else float(self.cost.value))
         return self._finish(answer, start, HOLD, f"{message}; slack form: {failure}", conflicts)
 
     def preload_price(self) -> float:
@@ -344,7 +394,7 @@ class WholeBodyQP:
         status = fast.solve(prove)
         if status != cp.OPTIMAL:
             return status, None
-        answer = Solution(tables, *fast.point(), fast.compiled.objective)
+        answer = Solution.checked(tables, *fast.point(), fast.compiled.objective)
         answer.stationarity = fast.compiled.stationarity
         if self._extra:
             residuals = fast.compiled.residuals
@@ -372,7 +422,7 @@ class WholeBodyQP:
         if not np.isfinite(vd.sum() + tau.sum() + f.sum()):
             return "the solver's answer is not a number", None
         objective = float(self.problem.value if form is self.problem else self.cost.value)
-        answer = Solution(tables, vd, tau, f, objective)
+        answer = Solution.checked(tables, vd, tau, f, objective)
         if with_duals and not any(c.dual_value is None for c in self._rows.values()):
             duals = {name: np.atleast_1d(constraint.dual_value) for name, constraint in self._rows.items()}
             answer.stationarity = stationarity(self.declaration, self.data, vd, tau, f, duals)
@@ -401,5 +451,4 @@ class WholeBodyQP:
         solution.objective += self._constant
         solution.solve_time = time.perf_counter() - start
         solution.status, solution.message, solution.conflicts = status, message, conflicts
-        self._last = solution
         return solution

@@ -217,7 +217,7 @@ def test_torques_jump_only_where_what_is_unsteady_or_has_no_other_solution_asks_
     (motion, terms), tasks = standing_at(robot, settings), tasks_of(robot, settings)
 
     def after(torque, steady=True):
-        tasks._torque, tasks._previous = torque, {}
+        tasks._torque, tasks._previous = torque, None
         answer = tasks.solve(0.0, terms, motion, steady=steady)
         assert answer.ok
         return answer.tau

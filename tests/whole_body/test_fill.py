@@ -100,7 +100,7 @@ def test_the_check_finds_what_the_rows_say(standing):
     for size in (0.0, 1.0, 100.0):
         for _ in range(20):
             vd, tau, f = (size * rng.normal(size=n) for n in (d.structure.nv, d.structure.n, d.unknowns))
-            answer = Solution(qp._tables, vd, tau, f, 0.0)
+            answer = Solution.checked(qp._tables, vd, tau, f, 0.0)
             expected = reference.residuals(d, qp.data, vd, tau, f)
             np.testing.assert_allclose((answer.motion, answer.contact, answer.inequality), expected, rtol=1e-10)
             forces, wrenches, unknowns = answer.forces, answer.wrenches, answer.unknowns
@@ -118,7 +118,7 @@ def test_the_check_finds_a_torque_beyond_its_limit_on_either_side(standing, sign
     qp.update(standing.terms, contacts, tasks)
     structure, tau = qp.declaration.structure, np.zeros(standing.robot.n)
     tau[3] = sign * (standing.robot.limits.torque[3] + 70.0)
-    answer = Solution(qp._tables, np.zeros(structure.nv), tau, np.zeros(qp.declaration.unknowns), 0.0)
+    answer = Solution.checked(qp._tables, np.zeros(structure.nv), tau, np.zeros(qp.declaration.unknowns), 0.0)
     assert answer.inequality == pytest.approx(70.0, abs=1e-3)
 
 
@@ -129,9 +129,9 @@ def test_a_point_that_is_not_a_number_is_wrong(standing):
     s = qp.solve()
     f = np.concatenate([s.unknowns[c.patch] for c in qp.contacts])
     for part in (s.vd, s.tau, f):
-        assert not Solution(qp._tables, s.vd, s.tau, f, 0.0).is_wrong(1e-6)
+        assert not Solution.checked(qp._tables, s.vd, s.tau, f, 0.0).is_wrong(1e-6)
         kept, part[-1] = part[-1], np.nan
-        assert Solution(qp._tables, s.vd, s.tau, f, 0.0).is_wrong(1e-6)
+        assert Solution.checked(qp._tables, s.vd, s.tau, f, 0.0).is_wrong(1e-6)
         part[-1] = kept
 
 

@@ -81,7 +81,7 @@ def test_the_check_of_an_answer_looks_at_them(standing, last):
     assert free.residuals.inequality < 1e-9
     qp.update(standing.terms, contacts, tasks, torque_band=TorqueBand(last, STEP))
     forces = np.concatenate([free.unknowns[contact.patch] for contact in qp.contacts])
-    again = Solution(qp._filled_tables(), free.vd, free.tau, forces, 0.0)
+    again = Solution.checked(qp._filled_tables(), free.vd, free.tau, forces, 0.0)
     assert again.inequality == pytest.approx(np.abs(free.tau - last).max() - STEP, abs=1e-6)
 
 

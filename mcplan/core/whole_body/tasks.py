@@ -27,7 +27,7 @@ COM, ANGULAR_MOMENTUM, LINK_POSE, POSTURE = range(4)
 ================  ==============================================================================
 COM               kp, kd, position, velocity, acceleration, 3 each
 ANGULAR_MOMENTUM  kd, momentum, rate, 3 each
-LINK_POSE         kp 6, kd 6, p 3, R 9 (row-major), velocity 6, acceleration 6
+LINK_POSE         kp 6, kd 6, R 9 (row-major), p 3, velocity 6, acceleration 6
 POSTURE           kp, kd, position, velocity, acceleration, n each
 ================  ==============================================================================
 """
@@ -78,8 +78,8 @@ def _com_target(x, summary, b):
 def _link_pose_target(x, frame, b, scratch):
     """Write ``b`` of the pose of a frame: ``b = a* + kp e + kd (v* - J v) - Jdot v``, ``e = (p* - p, log(R* R'))``."""
     for k in range(3):
-        b[k] = x[12 + k] - frame[FRAME_P + k]
-    rotation_error(x[15:24], frame[FRAME_R:FRAME_P], scratch, b[3:])
+        b[k] = x[21 + k] - frame[FRAME_P + k]
+    rotation_error(x[12:21], frame[FRAME_R:FRAME_P], scratch, b[3:])
     for k in range(6):
         b[k] = x[30 + k] + x[k] * b[k] + x[6 + k] * (x[24 + k] - frame[FRAME_VELOCITY + k]) - frame[FRAME_BIAS + k]
 

@@ -210,6 +210,17 @@ class CompiledProblem:
         self._solve_dense(True)
         self.fallbacks -= 1
 
+    def warm_arguments(self) -> tuple:
+        """Return the arguments of ``solve_with_active_set`` but ``theta``, and the tolerance; none without DAQP."""
+        if self._solver is None:
+            return ()
+        return self.condensed.program, self.condensed.work, self._solver.sense, self._solver.multiplier, TOLERANCE
+
+    def accept_warm(self) -> None:
+        """Take over the solution that a kernel has found with the active set of the previous one."""
+        self.status = settings.OPTIMAL
+        self.objective = self._sign * self._residual.item(recover.OBJECTIVE)
+
     def _solve_previous_active_set(self, solver: LeastDistance) -> bool:
         """Solve with the previous active set as equalities; it is mostly the active set of this solution, too."""
         c = self.condensed

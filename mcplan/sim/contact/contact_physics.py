@@ -114,6 +114,7 @@ class ContactPhysics:
         )
         self._counts = exchanged.counts
         self.centre_q[:] = np.array([[*p, *quat_from_rotation(R)] for R, p in object_poses]).reshape(-1, 7)
+        self._ambiguous: dict[tuple[str, ...], frozenset[int]] = {}
         self._patches_on_link = _patches_on_link(robot, self.patches)
         grips = [name for name in self.patches if robot.patches[name].kind == "grasp"]
         self._grip_names = [name for name in grips if name != MOUNT]
@@ -166,15 +167,26 @@ class ContactPhysics:
         if not finite:
             raise SimulationFailed(f"the state of physics contact is not finite at t = {self.t:g} s", "not a number")
         index, values = self._contacts.report_index[:count].copy(), self._contacts.report[:count].copy()
-        if self._patches_on_link:
-            self._assign_patches(index, values, active, q_start)
-        points = PointForces(index[:, 0], index[:, 1], values[:, :3], values[:, 3:6], values[:, 6:])
         touching = set(index[:, 1].tolist())
+        if self._patches_on_link and not touching.isdisjoint(self._ambiguous_patches(tuple(active))):
+            self._assign_patches(index, values, active, q_start)
+            touching = set(index[:, 1].tolist())
+        points = PointForces(index[:, 0], index[:, 1], values[:, :3], values[:, 3:6], values[:, 6:])
         if self._has_grasps:
             touching.update(np.flatnonzero(self.grasps[:, IS_HELD] > 0.0).tolist())
         wrench = self._wrench.copy()
         wrenches = {name: wrench[p] for p, name in enumerate(self.patches) if p in touching}
         return StepOutcome(vd, self._tau_ext.copy(), wrenches, points, tuple(wrenches))
+
+    def _ambiguous_patches(self, active: tuple[str, ...]) -> frozenset[int]:
+        """Return the patches whose points may belong to another one: all that are not the only active one of a link."""
+        if active not in self._ambiguous:
+            self._ambiguous[active] = frozenset(
+                p
+                for p, names in self._patches_on_link.items()
+                if self.patches[p] not in active or sum(name in active for name in names) > 1
+            )
+        return self._ambiguous[active]
 
     def _assign_patches(
         self, index: np.ndarray, values: np.ndarray, active: Sequence[str], q_start: np.ndarray
@@ -197,11 +209,9 @@ class ContactPhysics:
             return X[:3, :3], X[:3, 3]
 
         for k, p in enumerate(index[:, 1].tolist()):
-            if p not in self._patches_on_link:
+            if p not in self._ambiguous_patches(tuple(active)):
                 continue
             present_patch, names = self.patches[p], self._patches_on_link[p]
-            if present_patch in active and sum(name in active for name in names) == 1:
-                continue
             touching = (
                 touching_patch(names, self.robot.patches, pose, values[k, :3], values[k, 3:6], active) or present_patch
             )

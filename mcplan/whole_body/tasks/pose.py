@@ -28,11 +28,12 @@ class LinkPoseTask(KernelTask):
     ----------
     R, p : reference pose, (3, 3) and (3,); identity and zero until set (``control.tasks``: pose in the first stance).
     velocity, acceleration : (6,) feed-forward, linear then angular, world axes. They may be changed at any time.
+    reference : (24,) all of these in one array, see `core.motion.reference`.
     """
 
     code = qp_tasks.LINK_POSE
     diagonal = False
-    kp, kd, p, R, velocity, acceleration = View(), View(), View(), View(), View(), View()
+    kp, kd, R, p, velocity, acceleration = View(), View(), View(), View(), View(), View()
 
     def __init__(
         self,
@@ -47,7 +48,8 @@ class LinkPoseTask(KernelTask):
             raise InputError(f"task on {frame}: neither position nor orientation")
         self.frame = frame
         self.selected = tuple(range(0 if position else 3, 6 if orientation else 3))
-        self.allocate(kp=6, kd=6, p=3, R=(3, 3), velocity=6, acceleration=6, weight=len(self.selected))
+        self.allocate(kp=6, kd=6, R=(3, 3), p=3, velocity=6, acceleration=6, weight=len(self.selected))
+        self.reference = self.values[12:36]
         self.weight, self.kp, self.kd, self.R = weight, kp, damping(kp, kd), np.eye(3)
 
     @property

@@ -1,0 +1,153 @@
+"""References of one tick: postures along splines, and poses of limbs with their derivatives in time.
+
+A pose is (24,) as ``core.rigid_body.frame.frame_motion`` writes it: rotation (row-major), position, velocity and
+acceleration, each linear then angular.
+"""
+
+from mcplan.core.algebra.minimum_jerk import add_decaying_rotation, add_pieces, minimum_jerk, posture, quintic, turn
+from mcplan.core.jit import jit
+from mcplan.core.rigid_body.frame import frame_motion
+from mcplan.core.rigid_body.manifold import integrate
+
+POSITION, VELOCITY, ANGULAR_VELOCITY, ACCELERATION, ANGULAR_ACCELERATION = 9, 12, 15, 18, 21
+"""First entries of the parts of a pose; the rotation begins at 0."""
+
+
+@jit
+def sample_posture(times, lengths, linear, phi, start, end, end_velocity, t, scratch, q, v, vd):
+    """Sample a posture spline; after its end it continues at the end velocity.
+
+    Parameters
+    ----------
+    times, lengths : (k,), (k - 1,) ends of the pieces and their lengths (s)
+    linear, phi : (k - 1, 6, 3 + n), (k - 1, 6, 3) coefficients, see ``minimum_jerk.posture``
+    start : (3, 3) orientation of the base that phi refers to
+    end, end_velocity : (7 + n,), (6 + n,)
+    t : s
+    scratch : as for ``minimum_jerk.posture``
+    q, v, vd : (7 + n,), (6 + n,), (6 + n,) out
+    """
+    pieces = lengths.size
+    if t >= times[pieces]:
+        speed = 0.0
+        for k in range(v.size):
+            v[k], vd[k] = end_velocity[k], 0.0
+            speed += abs(v[k])
+        if speed > 0.0:
+            integrate(end, v, t - times[pieces], q)
+        else:
+            for k in range(q.size):
+                q[k] = end[k]
+        return
+    i = 0
+    while i + 1 < pieces and times[i + 1] <= t:
+        i += 1
+    s = min(max((t - times[i]) / lengths[i], 0.0), 1.0)
+    posture(linear[i], phi[i], start, s, lengths[i], scratch, q, v, vd)
+
+
+@jit
+def sample_swing(start, pieces, t, pose):
+    """Sample position and linear rates of a path of displacements; return the progress of the second one, 0 to 1.
+
+    Parameters
+    ----------
+    start : (3,) position before the first piece
+    pieces : (3, 5), see ``minimum_jerk.add_pieces``
+    t : s
+    pose : (24,) out, without its angular parts
+    """
+    for k in range(3):
+        pose[POSITION + k] = start[k]
+        pose[VELOCITY + k] = pose[ACCELERATION + k] = 0.0
+    add_pieces(pieces, t, pose[POSITION:VELOCITY], pose[VELOCITY:ANGULAR_VELOCITY], pose[ACCELERATION:])
+    return minimum_jerk((t - pieces[1, 0]) / pieces[1, 1])[0]
+
+
+@jit
+def sample_rotation(phi, begin, T, start, end, t, scratch, pose):
+    """Sample ``R(t) = exp(phi(t)) start`` with its angular rates; the end is held.
+
+    Parameters
+    ----------
+    phi : (6, 3) coefficients
+    begin, T : start time and duration (s)
+    start, end : (3, 3)
+    t : s
+    scratch : (3, 3)
+    pose : (24,) out, without its linear parts
+    """
+    R = pose[:9].reshape((3, 3))
+    if t >= begin + T:
+        for k in range(3):
+            pose[ANGULAR_VELOCITY + k] = pose[ANGULAR_ACCELERATION + k] = 0.0
+            for j in range(3):
+                R[k, j] = end[k, j]
+        return
+    quintic(phi, max((t - begin) / T, 0.0), T, scratch)
+    turn(scratch, start, R, pose[ANGULAR_VELOCITY:ACCELERATION], pose[ANGULAR_ACCELERATION:])
+
+
+@jit
+def sample_posture_rotation(
+    tree, body, offset, work, times, lengths, linear, phi, start, end, end_velocity, scratch, q, v, vd,
+    error, t, turn_scratch, motion, pose,
+):  # fmt: skip
+    """Sample the orientation of a frame along a posture spline, with an initial error that is blended out.
+
+    Parameters
+    ----------
+    tree, body, offset, work : of the frame, see ``frame_motion``
+    times .. vd : see ``sample_posture``
+    error : (3,) rotation vector of the error at the start
+    t : s
+    turn_scratch : (4, 3, 3), motion : (24,) scratch
+    pose : (24,) out, without its linear parts
+    """
+    sample_posture(times, lengths, linear, phi, start, end, end_velocity, t, scratch, q, v, vd)
+    frame_motion(tree, q, v, vd, body, offset, work, motion)
+    begin, finish = times[0], times[lengths.size]
+    if t < finish:
+        add_decaying_rotation(error, (t - begin) / (finish - begin), finish - begin, turn_scratch, motion)
+    for k in range(9):
+        pose[k] = motion[k]
+    for k in range(3):
+        pose[ANGULAR_VELOCITY + k] = motion[ANGULAR_VELOCITY + k]
+        pose[ANGULAR_ACCELERATION + k] = motion[ANGULAR_ACCELERATION + k]
+
+
+@jit
+def sample_posture_pose(
+    tree, body, offset, work, times, lengths, linear, phi, start, end, end_velocity, scratch, q, v, vd,
+    begin, span, ahead, error, pieces, t, pose,
+):  # fmt: skip
+    """Sample the pose of a frame that runs ahead of a posture spline; return the progress of its lead, 0 to 1.
+
+    Parameters
+    ----------
+    tree, body, offset, work : of the frame, see ``frame_motion``
+    times .. vd : see ``sample_posture``
+    begin, span : start and duration of the gain of lead (s)
+    ahead : largest lead (s)
+    error : (3,) offset of the position
+    pieces : (k, 5) displacements, see ``minimum_jerk.add_pieces``
+    t : s
+    pose : (24,) out
+    """
+    progress, slope, bend = minimum_jerk((t - begin) / span)
+    rate, change = 1.0 + ahead * slope / span, ahead * bend / (span * span)
+    sample_posture(times, lengths, linear, phi, start, end, end_velocity, t + ahead * progress, scratch, q, v, vd)
+    scale_rates(rate, change, v, vd)
+    frame_motion(tree, q, v, vd, body, offset, work, pose)
+    for k in range(3):
+        pose[POSITION + k] += error[k]
+    add_pieces(pieces, t, pose[POSITION:VELOCITY], pose[VELOCITY:ANGULAR_VELOCITY], pose[ACCELERATION:])
+    return progress
+
+
+@jit
+def scale_rates(rate, change, v, a):
+    """Turn derivatives by a parameter s into those by time, in place: ``sd v`` and ``sd² a + sdd v``."""
+    for k in range(v.size):
+        a[k] = rate * rate * a[k] + change * v[k]
+        v[k] *= rate

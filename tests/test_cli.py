@@ -295,7 +295,7 @@ def test_a_search_that_fails_keeps_the_plan_and_leaves_what_it_looked_at(looked,
         assert read_tree(beside)[2] == "sway: no plan"
     else:
         assert not beside.exists()
-        assert f"{beside}, of a search before, is removed" in said
+        assert f"{beside}, of an earlier search, is removed" in said
 
 
 def test_a_plan_that_is_run_is_said_to_be_planned_anew(tmp_path, monkeypatch, capsys):

@@ -270,7 +270,7 @@ def test_a_pair_may_come_as_near_as_its_motion_takes_it(hrp2, nearest_at, forese
     if foreseen:
         limit.cache_end_distances(motion.posture.knots)
         limit.cache_fixed_pairs(())
-        for name in ("nearer", "fixed_by"):
+        for name in ("near_distances", "fixed_by"):
             monkeypatch.setattr(CollisionModel, name, None)
     for _ in range(SAMPLES):  # the samples between the ends
         limit.update(terms, motion)

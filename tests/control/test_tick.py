@@ -67,7 +67,7 @@ def test_a_foot_is_let_go_by_programs_that_have_solutions(physics, monkeypatch):
     monkeypatch.setattr(WholeBodyQP, "attempt", watched)
     simulation = Simulation(shared.planned("walk", control__pace="fast"), physics)
     for place, name in (
-        (stepping, "support_region"), (CollisionModel, "nearer"), (CollisionModel, "fixed_by"),
+        (stepping, "support_region"), (CollisionModel, "near_distances"), (CollisionModel, "fixed_by"),
         (ContactConstraint, "__init__"),
     ):  # fmt: skip
         do = getattr(place, name)

@@ -287,7 +287,7 @@ def test_physics_without_torques_rejects_unsupported_disturbances(plan, tmp_path
     [
         ("control.rate", "300", "nearest is 333.333"),
         ("control.rate", "5000", "nearest is 1000"),
-        ("simulation.imperfections.ground_tilt", "0.1", "stands on every surface"),
+        ("simulation.imperfections.ground_tilt", "0.1", "stands on all surfaces"),
     ],
 )
 def test_what_cannot_be_is_refused(plan, key, value, message):

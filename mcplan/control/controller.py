@@ -243,7 +243,9 @@ class WholeBodyController:
         com, velocity = self.terms.com.tolist(), self.terms.com_velocity.tolist()
         omega = frequency(com, self.motion.closed, self._leg)
         planned, planned_velocity = reference.value.tolist(), reference.velocity.tolist()
-        x, y, z = (com[k] - planned[k] + (velocity[k] - planned_velocity[k]) / omega for k in range(3))
+        x, y, z = [
+            c - p + (v - pv) / omega for c, p, v, pv in zip(com, planned, velocity, planned_velocity, strict=True)
+        ]
         return math.sqrt(x * x + y * y + z * z)
 
     def _object_outputs(self, solution: Solution) -> tuple[np.ndarray | None, dict[str, PointLoads]]:

@@ -387,7 +387,7 @@ class Motion:
     @property
     def closed(self) -> tuple[Contact, ...]:
         """The closed contacts."""
-        return tuple(loaded.contact for loaded in self.contacts.values())
+        return tuple([loaded.contact for loaded in self.contacts.values()])
 
     def note_replanning(self, t: float, segment: Segment, distance: float) -> None:
         """Record that a motion was replanned, and its largest collision violation if any."""

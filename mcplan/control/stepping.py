@@ -509,7 +509,8 @@ class Stepping:
     def _is_balanced(self, region: SupportRegion, terms: Terms) -> bool:
         """Whether the capture point is inside the support region, or so near that no step is needed."""
         x, y, _ = self._capture_point(terms)
-        return not region.empty and all(b - (a0 * x + a1 * y) >= self._least_depth for a0, a1, b in region.edges)
+        depths = [b - (a0 * x + a1 * y) for a0, a1, b in region.edges]
+        return not region.empty and min(depths, default=0.0) >= self._least_depth
 
     def _track_capture_point(self, t: float, terms: Terms, motion: Motion, phase: StepOut) -> None:
         """Set the CoM reference to a fall about the pivot that delays it most, and aim the foot at the capture point.

@@ -1,7 +1,14 @@
-"""Poses and rotations: quaternions, roll-pitch-yaw, pose logarithm, base heading, cross products."""
+"""Poses and rotations: quaternions, roll-pitch-yaw, pose logarithm, base heading, cross products.
+
+SciPy's rotations are imported where they are used: that takes longer than loading a robot.
+"""
+
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial.transform import Rotation
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
 
 Pose = tuple[np.ndarray, np.ndarray]
 """Rotation R (3,3) and position p (3,)."""
@@ -61,8 +68,10 @@ def axis_rotation(axis: np.ndarray, angle: float) -> np.ndarray:
     return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * (K @ K)
 
 
-def base_orientation(q: np.ndarray) -> Rotation:
+def base_orientation(q: np.ndarray) -> "Rotation":
     """Return the base orientation of a configuration (nq,) as a SciPy rotation."""
+    from scipy.spatial.transform import Rotation
+
     return Rotation.from_quat(q[3:7], scalar_first=True)
 
 
@@ -71,7 +80,7 @@ def base_rotation(q: np.ndarray) -> np.ndarray:
     return np.asarray(base_orientation(q).as_matrix())
 
 
-def with_base(q: np.ndarray, p: np.ndarray, orientation: Rotation) -> np.ndarray:
+def with_base(q: np.ndarray, p: np.ndarray, orientation: "Rotation") -> np.ndarray:
     """Return a configuration (nq,) with another base position (3,) and orientation."""
     new_q = q.copy()
     new_q[:3], new_q[3:7] = p, orientation.as_quat(scalar_first=True)
@@ -88,6 +97,8 @@ def base_yaw(q: np.ndarray) -> float:
 
 def heading_rotation(q: np.ndarray) -> np.ndarray:
     """Return the rotation (3,3) about the vertical axis by the heading of the base."""
+    from scipy.spatial.transform import Rotation
+
     return np.asarray(Rotation.from_euler("z", base_yaw(q)).as_matrix())
 
 
@@ -109,6 +120,8 @@ def pose_logarithm(R: np.ndarray, p: np.ndarray) -> np.ndarray:
 
     Source: Lynch & Park, Modern Robotics (2017), §3.3.3.
     """
+    from scipy.spatial.transform import Rotation
+
     w = Rotation.from_matrix(R).as_rotvec()
     angle = float(np.linalg.norm(w))
     W = cross_matrix(w)

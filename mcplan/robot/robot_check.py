@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from mcplan.document.document import key_text, read_document
 from mcplan.errors import Problem
@@ -129,6 +128,8 @@ def _posture(robot: Robot, name: str) -> Iterator[Finding]:
             yield ("patches", patch), "its z axis points up where the robot stands on it, into the link; expected: down"
     points = np.vstack([(poses[p][:3, :3] @ robot.patches[p].points.T).T + poses[p][:3, 3] for p in patches_on_ground])
     com = robot.com(q)[:2]
+    from scipy.spatial import ConvexHull, QhullError  # slow import
+
     try:
         distance_outside = float((ConvexHull(points[:, :2]).equations @ [*com, 1.0]).max())
     except (QhullError, ValueError):

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE, pair_distance
 from mcplan.core.distance.shape import BOX, CAPSULE, CELLS, CYLINDER, HULL, PLANE, SPHERE, Shapes, scratch
@@ -111,6 +110,8 @@ def hull_corners(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     For coplanar or fewer than four points, all points are corners, and there are no triangles.
     """
+    from scipy.spatial import ConvexHull, QhullError  # slow import, not needed to load most robots
+
     try:
         convex_hull = ConvexHull(points)
     except (QhullError, ValueError):

@@ -55,16 +55,16 @@ def test_a_foot_is_let_go_by_programs_that_have_solutions(physics, monkeypatch):
     fixed by contacts, and the constraints of contacts have been made.
     """
     asked, without, late = [], [], []
-    attempt = WholeBodyQP.attempt
+    attempt = WholeBodyQP.update_and_attempt
 
-    def watched(self):
-        solution = attempt(self)
+    def watched(self, *inputs):
+        solution = attempt(self, *inputs)
         asked.append(len(self.contacts))
         if solution is None:
             without.append(simulation.t)
         return solution
 
-    monkeypatch.setattr(WholeBodyQP, "attempt", watched)
+    monkeypatch.setattr(WholeBodyQP, "update_and_attempt", watched)
     simulation = Simulation(shared.planned("walk", control__pace="fast"), physics)
     for place, name in (
         (stepping, "support_region"), (CollisionModel, "near_distances"), (CollisionModel, "fixed_by"),

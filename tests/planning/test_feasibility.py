@@ -309,7 +309,7 @@ def test_postures_count_on_no_more_of_contacts_than_the_controller_that_holds_th
     checks = Feasibility(robot, environment, q, ["left_sole", "right_sole"], settings)
     for asked in (
         checks.postures.generator.settings,
-        checks.motions._passing.settings,
+        checks.motions._swing_generator.settings,
         checks.generator(REFINEMENT_SETTINGS[0]).settings,
         checks.motions.segments.finder.knots.settings,
         Linker(robot, environment, q, settings).generator.settings,

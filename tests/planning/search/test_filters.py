@@ -161,8 +161,8 @@ def test_a_turn_on_the_spot_counts_as_way_and_swings_the_track_about_the_base():
     s, track = path.track(np.array([0.0, 0.3, -0.6]))
     yaw = s / 0.5
     assert track == pytest.approx(np.column_stack([-0.3 * np.sin(yaw), 0.3 * np.cos(yaw), np.full(len(s), -0.6)]))
-    assert path.turns
-    assert not GuidePath(np.zeros((2, 3)), np.array([0.0, 0.1])).turns
+    assert path.has_turns
+    assert not GuidePath(np.zeros((2, 3)), np.array([0.0, 0.1])).has_turns
 
 
 # -- the search -----------------------------------------------------------------------------------------------------

@@ -129,7 +129,7 @@ def test_the_potential_is_its_formula():
     # a leg in the air is where the others are on the mean, and takes a whole move more
     lifted = (1.2 - 0.3) / STRIDE + 1.7 + (0.9 + 0.06) / STRIDE + 0.2
     assert h({"l": left}) == pytest.approx(lifted + 0.5)
-    assert h({"l": left, "r": right}, missing=1.5) == pytest.approx(legs + 0.5 + 1.5)
+    assert h({"l": left, "r": right}, requirement_moves=1.5) == pytest.approx(legs + 0.5 + 1.5)
     hit = ContactProgress(1.2, 0.05, True)
     assert h({"l": hit, "r": hit}) == pytest.approx(2 * GUIDE_DISTANCE_COST_PER_M * 0.05 + 0.5)
 

@@ -79,7 +79,7 @@ def test_the_potential_counts_moves_and_vanishes_at_the_goal(standing_robot):
     assert far > near > 0.0
     lifted = potential({"left_sole": ContactProgress(0.6, 0.0, False)})
     assert lifted > near
-    assert potential({patch: ContactProgress(1.2, 0.0, True) for patch in SOLES}, missing=1) == 1.0
+    assert potential({patch: ContactProgress(1.2, 0.0, True) for patch in SOLES}, requirement_moves=1) == 1.0
 
 
 def test_of_the_places_of_a_goal_the_nearest_to_the_end_of_the_way_is_aimed_at():

@@ -6,6 +6,7 @@
 # make results table=DIR ...   the figures of docs/results.md and README from finished measurements (docs/_ext/results_page.py)
 # make gallery   the picture of many plans in the README and that of both paces in the theory, made anew
 # make schemas  the JSON Schemas of scenario, robot and experiment files, after a change of their keys
+# make wheel   a wheel in dist/ with compiled kernels, for this platform, this Python and the Numba of constraints.txt
 # make docs   the pages of docs/, with the reference, as HTML in docs/_build
 PYTHON ?= python3
 VENV := .venv
@@ -16,7 +17,7 @@ ALONE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 PYTEST = $(ALONE) $(BIN)/python -m pytest -n 2 --dist loadfile
 WALK := walk --set parameters.distance=0.5 --physics contact
 
-.PHONY: demo test test-all static check quick check-oldest check-newest types kernels docs results schemas gallery install clean
+.PHONY: demo test test-all static check quick wheel check-oldest check-newest types kernels docs results schemas gallery install clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mcplan run table_hand
@@ -56,6 +57,16 @@ check-oldest:
 
 check-newest:
 	$(MAKE) quick VENV=.venv-newest CONSTRAINTS=/dev/null
+
+# Its own cache, for processors from 2013 on; each of these runs comes to kernels that the others do not need.
+KERNELS := build/kernels
+wheel: $(VENV)/.installed-test
+	rm -rf $(KERNELS)
+	for run in "walk --set parameters.distance=0.5 --physics contact" "table_hand --physics mujoco" "kneel --physics qp"; do \
+		$(ALONE) NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES= NUMBA_CACHE_DIR=$(CURDIR)/$(KERNELS) \
+			$(BIN)/mcplan run $$run --quiet --force -o build/run > /dev/null || exit 1; done
+	for folder in $(KERNELS)/mcplan/*; do rm -f $$folder/lock; echo x86-64-v3 > $$folder/cpu; done
+	MCPLAN_KERNELS=$(KERNELS)/mcplan $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build

@@ -194,8 +194,8 @@ def test_python_on_a_cold_cache_is_told_of_minutes_and_on_a_warm_one_of_seconds(
 def test_what_compiles_is_told(tmp_path):
     """In a process of its own: the cache of this one has everything."""
     code = (
-        "from mcplan.core.jit import on_compiling\nfrom mcplan.core.algebra.rotation import quaternion_multiply\n"
-        "import numpy as np\n"
+        "from mcplan.core.compilation import on_compiling\n"
+        "from mcplan.core.algebra.rotation import quaternion_multiply\nimport numpy as np\n"
         "told = []\non_compiling(told.append, lambda: told.append('.'))\n"
         "for _ in range(2): quaternion_multiply(np.ones(4), np.ones(4), np.empty(4))\n"
         "print(*told)"

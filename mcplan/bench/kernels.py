@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mcplan.core.jit import config, threads
+from mcplan.core.compilation import config, threads
 from mcplan.core.rigid_body import batch
 from mcplan.core.rigid_body.frame import write_body_poses
 from mcplan.core.rigid_body.tree import workspace, workspaces

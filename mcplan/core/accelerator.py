@@ -1,4 +1,4 @@
-"""Faster compilation and faster kernels through private parts of Numba; `mcplan.core.jit` also works without it.
+"""Faster compilation and faster kernels through private parts of Numba; `mcplan.core.compilation` works without it.
 
 A first run takes a third of the time, and a tick about two fifths, because:
 

@@ -1,27 +1,21 @@
-"""Decorators that compile kernels with Numba, by one policy and through Numba's public API.
+"""Decorators of kernels: functions that Numba compiles, at the first call of any of them.
 
-Every kernel sets the options ``fastmath`` and ``forceinline``. Otherwise it would inherit them from its first caller,
-and the cache would store the result: rounding would depend on what had run before.
-
-`mcplan.core.accelerator` compiles the same kernels in less time, to faster code, through private parts of Numba. It is
-used with the versions of Numba that it was tested with, unless the environment has ``MCPLAN_ACCELERATOR=0``.
+Numba takes half a second to import, and a program that calls no kernel (a list of names, a mistake in a file) does
+without. So the decorators return a `Kernel`, and the first call of one of them imports `mcplan.core.compilation`, which
+puts compiled kernels in their place in all modules.
 """
 
 import inspect
 import math
+import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
+from types import ModuleType
 
-import numba
-from numba import config, types
-from numba.core import event
-from numba.extending import intrinsic, overload
-
-from mcplan.util.compiling import WATCH
-from mcplan.util.kernel_cache import accelerated, cache_directory, compiled_kernels, drop_truncated, exclusive
+from mcplan.util.kernel_cache import accelerated, cache_directory, compiled_kernels
 
 CACHE_DIRECTORY = cache_directory()
 """Folder of the compiled kernels."""
@@ -32,35 +26,95 @@ ACCELERATED = accelerated()
 REASSOCIATE = {"reassoc", "contract"}
 """LLVM's flags that let sums be re-ordered and fused with products, and nothing else."""
 
-prange = numba.prange
 
-if ACCELERATED:
-    from mcplan.core import accelerator
-else:
-    drop_truncated(CACHE_DIRECTORY)
+def prange(*arguments):
+    """Return the range of a loop over independent items; compiled kernels share it out among threads."""
+    return range(*arguments)
 
 
-def _compile(function, *, fastmath=False, forceinline=False, allocates=False, **options):
-    options |= {"error_model": "numpy", "nogil": True, "fastmath": fastmath, "forceinline": forceinline}
-    options["no_cfunc_wrapper"] = True  # kernels are not called from C; saves 5 % of the compilation time
-    with _package_cache():
-        if ACCELERATED:
-            return accelerator.compile_kernel(function, options, allocates)
-        return numba.njit(cache=True, **options)(function)
+class Kernel:
+    """A function that will be compiled; `compile_all` replaces it by the compiled one.
+
+    Parameters
+    ----------
+    function, options : see `mcplan.core.compilation.compile_kernel`.
+    """
+
+    def __init__(self, function, options):
+        self.py_func, self.options = function, options
+        self.compiled = None
+        wraps(function)(self)
+
+    def __call__(self, *arguments):
+        """Call the compiled kernel; in a block of `interpreted` the function, within its budget."""
+        global _budget, _depth
+        if self.compiled is None and (_depth or _budget > 0):
+            _budget, _depth = _budget - 1, _depth + 1
+            try:
+                return self.py_func(*arguments)
+            finally:
+                _depth -= 1
+        compile_all()
+        return self.compiled(*arguments)
+
+    def __getattr__(self, name):
+        """Return an attribute of the compiled kernel, such as its signatures."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        compile_all()
+        return getattr(self.compiled, name)
+
+
+_lock = threading.RLock()
+_kernels: list[Kernel] = []
+_views: list[tuple] = []
+_compilation = None
+_budget = _depth = 0  # calls that may still be interpreted; interpreted calls that have not returned
+
+
+def compile_all() -> None:
+    """Import Numba, and replace the kernels of all modules by compiled ones, which load or compile at their call."""
+    global _compilation
+    with _lock:
+        if _compilation is None:
+            from mcplan.core import compilation
+
+            for view in _views:
+                compilation.compile_view(*view)
+            for kernel in _kernels:
+                kernel.compiled = compilation.compile_kernel(kernel.py_func, **kernel.options)
+            replaced = {id(kernel): kernel.compiled for kernel in _kernels} | {id(prange): compilation.numba.prange}
+            for module in [m for m in sys.modules.values() if isinstance(m, ModuleType) and m.__name__ != __name__]:
+                names = vars(module)
+                names.update({name: replaced[id(value)] for name, value in names.items() if id(value) in replaced})
+            _compilation = compilation
 
 
 @contextmanager
-def _package_cache():
-    """Let functions decorated in the block use the cache of the package; other code keeps the user's."""
-    settings = {"CACHE_DIR": CACHE_DIRECTORY, "CACHE_LOCATOR_CLASSES": ""}
-    previous = {name: getattr(config, name, "") for name in settings}
+def interpreted(budget: int = 2000) -> Iterator[None]:
+    """Let kernels run as Python functions in the block, until Numba is imported or ``budget`` calls are used up.
+
+    A few hundred short calls take less time than importing Numba.
+    """
+    global _budget
+    previous, _budget = _budget, budget
     try:
-        for name, value in settings.items():
-            setattr(config, name, value)
         yield
     finally:
-        for name, value in previous.items():
-            setattr(config, name, value)
+        _budget = previous
+
+
+def _kernel(function, **options):
+    """Return the kernel of a function: until the first call of one, if the function is one of this package."""
+    if (
+        _compilation is None
+        and function.__module__.startswith("mcplan.core")
+        and "<locals>" not in function.__qualname__
+    ):
+        _kernels.append(Kernel(function, options))
+        return _kernels[-1]
+    compile_all()
+    return _compilation.compile_kernel(function, **options)
 
 
 def is_cached(kernel) -> bool:
@@ -71,64 +125,14 @@ def is_cached(kernel) -> bool:
     return f"{file.parent.name}/{file.stem}.{kernel.py_func.__qualname__}" in compiled_kernels(CACHE_DIRECTORY)
 
 
-def on_compiling(started: Callable[[str], None], ended: Callable[[], None]) -> None:
-    """Call ``started(name)`` before and ``ended()`` after each later compilation of a kernel in this process.
-
-    A kernel compiles its callees, so pairs of calls are nested. Kernels from the cache are not reported.
-    """
-
-    class Compilation(event.Listener):
-        def on_start(self, event):
-            started(event.data["dispatcher"].py_func.__name__)
-
-        def on_end(self, event):
-            ended()
-
-    event.register("numba:compile", Compilation())
-
-
-class _SaveLock(event.Listener):
-    """Lock that lets one process at a time save kernels.
-
-    It is held from the end of a compilation until Numba releases its compiler lock.
-
-    Numba numbers the files of a kernel by the index that it finds. Two processes that save different signatures at the
-    same time would use the same number, and one would get the code of the other (Numba's issue 4807).
-    """
-
-    def __init__(self):
-        self._thread = threading.local()
-
-    def on_start(self, event):
-        if event.kind == "numba:compiler_lock":
-            self._thread.depth = getattr(self._thread, "depth", 0) + 1
-
-    def on_end(self, event):
-        thread = self._thread
-        if event.kind == "numba:compile":
-            thread.lock, thread.lock_depth = ExitStack(), thread.depth
-            thread.lock.enter_context(exclusive(CACHE_DIRECTORY))
-            return
-        if getattr(thread, "lock_depth", 0) == thread.depth:
-            thread.lock.close()
-            thread.lock_depth = 0
-        thread.depth -= 1
-
-
-on_compiling(WATCH.compilation_started, WATCH.compilation_ended)
-_save_lock = _SaveLock()
-for _kind in ("numba:compile", "numba:compiler_lock"):
-    event.register(_kind, _save_lock)
-
-
 def jit(function):
     """Compile a kernel: no Python objects, cached on disk, IEEE division, without the interpreter lock."""
-    return _compile(function)
+    return _kernel(function)
 
 
 def jit_algebra(function):
     """Compile a kernel of dense algebra: sums may be re-ordered and fused; NaN and infinity keep their meaning."""
-    return _compile(function, fastmath=REASSOCIATE)
+    return _kernel(function, fastmath=REASSOCIATE)
 
 
 def jit_inline(function):
@@ -136,38 +140,17 @@ def jit_inline(function):
 
     Passing an array takes seven words: a call with two or three packed models costs more than a short function.
     """
-    return _compile(function, fastmath=REASSOCIATE, forceinline=True)
+    return _kernel(function, fastmath=REASSOCIATE, forceinline=True)
 
 
 def jit_allocating(function):
     """Compile a kernel that allocates, or assigns an array to a slice; not for kernels that run at every tick."""
-    return _compile(function, allocates=True)
+    return _kernel(function, allocates=True)
 
 
 def jit_parallel(function):
     """Compile a kernel whose outer ``prange`` runs over independent items of 20 µs or more."""
-    return _compile(function, parallel=True)
-
-
-@intrinsic
-def _pointer(context, address, array):
-    """Return an address as a pointer to entries like those of an array."""
-    kind = types.CPointer(array.dtype)
-
-    def lower(context, builder, signature, arguments):
-        return builder.inttoptr(arguments[0], context.get_value_type(kind))
-
-    return kind(address, array), lower
-
-
-@intrinsic
-def _as_mutable_as(context, array, other):
-    """Return an array that is read-only for the compiler if the other one is."""
-
-    def lower(context, builder, signature, arguments):
-        return arguments[0]
-
-    return array.copy(readonly=not other.mutable)(array, other), lower
+    return _kernel(function, parallel=True)
 
 
 def jit_view(axes, buffer=0):
@@ -184,29 +167,10 @@ def jit_view(axes, buffer=0):
             first, *lengths = map(int, locate(*arguments))
             return arguments[buffer][first : first + math.prod(lengths)].reshape(lengths)
 
-        if ACCELERATED:
-            accelerator.lower_view(view, locate, axes, buffer)
-            return view
-        options = {"error_model": "numpy", "nogil": True, "fastmath": False}
-        compiled_locate = numba.njit(**options)(locate)
-
-        def compiled(*arguments):
-            location, source = compiled_locate(*arguments), arguments[buffer]
-            pointer = _pointer(source.ctypes.data + source.itemsize * location[0], source)
-            return _as_mutable_as(numba.carray(pointer, location[1:]), source)
-
-        overload(view, jit_options=options)(lambda *arguments: compiled)
+        if _compilation is None:
+            _views.append((view, locate, axes, buffer))
+        else:
+            _compilation.compile_view(view, locate, axes, buffer)
         return view
 
     return register
-
-
-@contextmanager
-def threads(count: int) -> Iterator[None]:
-    """Limit parallel kernels to ``count`` threads in the block, so that other processes have cores, too."""
-    previous = numba.get_num_threads()
-    numba.set_num_threads(max(1, min(count, config.NUMBA_NUM_THREADS)))
-    try:
-        yield
-    finally:
-        numba.set_num_threads(previous)

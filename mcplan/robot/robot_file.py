@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from mcplan.core.jit import interpreted
 from mcplan.core.rigid_body.mass_matrix import mass_matrix
 from mcplan.core.rigid_body.tree import MASS, workspace
 from mcplan.document.document import Document, read_document
@@ -96,9 +97,10 @@ def load_robot(
         path = package_file(name, directories)
     if (hint := separator_hint(name)) and not path.is_file():
         raise RobotError(Problem(repr(name), None, "", f"cannot be read: no such file{hint}"))
-    if path.suffix.lower() in (".yaml", ".yml"):
-        return _from_yaml(path, strict, directories)
-    return _from_urdf(path, strict, directories)
+    with interpreted():
+        if path.suffix.lower() in (".yaml", ".yml"):
+            return _from_yaml(path, strict, directories)
+        return _from_urdf(path, strict, directories)
 
 
 def robot_identity(robot: Robot) -> str:

@@ -7,6 +7,7 @@ import functools
 import hashlib
 import os
 import re
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -23,6 +24,12 @@ except ModuleNotFoundError:  # Windows has no file locks of this kind: let a fir
 
 CORE = Path(__file__).parents[1] / "core"
 """Directory of the kernels."""
+
+WHEEL_KERNELS = CORE.parent / "kernels"
+"""Compiled kernels that come with a wheel (``make wheel``), in folders as in the cache."""
+
+CPU_FEATURES = {"x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")}
+"""Features of the processors that wheels have kernels for, by LLVM's name of the processor."""
 
 TESTED_NUMBA = ("0.68",)
 """Minor versions of Numba on which all tests pass with `mcplan.core.accelerator`."""
@@ -47,7 +54,33 @@ def cache_directory() -> str:
         digest.update(str(CORE).encode())
     for file in sorted(CORE.rglob("*.py")):
         digest.update(file.relative_to(CORE).as_posix().encode() + file.read_bytes())
-    return str(_caches() / "mcplan" / digest.hexdigest()[:16])
+    directory = _caches() / "mcplan" / digest.hexdigest()[:16]
+    if not directory.exists():
+        _copy_wheel_kernels(WHEEL_KERNELS / directory.name, directory)
+    return str(directory)
+
+
+def _copy_wheel_kernels(source: Path, target: Path) -> None:
+    """Copy the kernels of a wheel to the cache, if it has any for this version and they run on this processor."""
+    cpu = wheel_cpu(source)
+    if not cpu or "NUMBA_CPU_NAME" in os.environ:
+        return
+    from llvmlite.binding import get_host_cpu_features
+
+    features = get_host_cpu_features()
+    if not all(features.get(name) for name in CPU_FEATURES[cpu]):
+        note(f"the compiled kernels of this installation are for {cpu}, not for this processor")
+        return
+    with suppress(OSError), tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        shutil.copytree(source, Path(folder) / target.name)
+        (Path(folder) / target.name).rename(target)  # an error if another process was first
+
+
+def wheel_cpu(directory: Path) -> str:
+    """Return the processor that the kernels in a folder were compiled for, if not for that of the user; else ""."""
+    with suppress(OSError):
+        return (directory / "cpu").read_text().strip()
+    return ""
 
 
 def _caches() -> Path:

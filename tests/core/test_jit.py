@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import mcplan
-from mcplan.core import jit
+from mcplan.core import compilation, jit
+from mcplan.util import kernel_cache
 from mcplan.util.kernel_cache import TESTED_NUMBA, accelerated
 
 ROOT = Path(mcplan.__file__).parents[1]
@@ -25,7 +26,7 @@ both_policies = pytest.mark.parametrize(
 COUNTING = """
 import numpy as np
 from mcplan.core.algebra.rotation import quaternion_multiply
-from mcplan.core.jit import on_compiling
+from mcplan.core.compilation import on_compiling
 told = []
 on_compiling(told.append, lambda: None)
 quaternion_multiply(np.ones(4), np.ones(4), np.empty(4))
@@ -50,7 +51,7 @@ def printed(code, cache, *arguments, **options):
 
 
 def test_a_kernel_is_compiled_by_its_own_rules_whoever_calls_it_first(tmp_path, monkeypatch):
-    monkeypatch.setattr(jit, "CACHE_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(compilation, "CACHE_DIRECTORY", str(tmp_path))
 
     @jit.jit
     def exact(x):
@@ -291,3 +292,41 @@ def test_a_kernel_that_is_called_in_place_is_there_before_its_caller(tmp_path):
         file.write_bytes(file.read_bytes()[:-1])
     assert compiled("rotation_log") == ["quaternion_log"]
     assert compiled("rotation_log") == []
+
+
+def test_kernels_of_a_wheel_are_copied_for_a_processor_that_runs_them(tmp_path, monkeypatch):
+    """They keep the name of their processor; nothing is copied for another one, or if the user names one."""
+    wheel, cache = tmp_path / "wheel", tmp_path / "cache"
+    wheel.mkdir()
+    cache.mkdir()
+    (wheel / "cpu").write_text("x86-64-v3\n")
+    (wheel / "kernel.nbi").write_bytes(b"code")
+    features = dict.fromkeys(kernel_cache.CPU_FEATURES["x86-64-v3"], True)
+    monkeypatch.delenv("NUMBA_CPU_NAME", raising=False)
+    for lacking, named, copied in (("avx2", "", False), ("", "generic", False), ("", "", True)):
+        monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", lambda no=lacking: features | {no: False})
+        if named:
+            monkeypatch.setenv("NUMBA_CPU_NAME", named)
+        kernel_cache._copy_wheel_kernels(wheel, cache / "a")
+        monkeypatch.delenv("NUMBA_CPU_NAME", raising=False)
+        assert [file.name for file in cache.rglob("*.nbi")] == (["kernel.nbi"] if copied else [])
+    assert kernel_cache.wheel_cpu(cache / "a") == "x86-64-v3"
+    assert kernel_cache.wheel_cpu(cache / "b") == ""
+
+
+LAZY = """
+import sys
+import mcplan
+from mcplan.core.algebra.rotation import quaternion_multiply
+from mcplan.core.jit import Kernel
+robot = mcplan.load_robot("hrp2")
+assert type(quaternion_multiply) is Kernel
+print("numba" in sys.modules)
+robot.com(robot.posture("half_sitting"))
+print("numba" in sys.modules, type(quaternion_multiply) is Kernel)
+"""
+
+
+def test_a_robot_is_loaded_without_numba_and_the_first_call_puts_compiled_kernels_everywhere(tmp_path):
+    done = subprocess.run([sys.executable, "-c", LAZY], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "False"]

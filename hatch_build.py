@@ -11,7 +11,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class WheelFiles(BuildHookInterface):
-    """Add ``stances/`` as ``mcplan/stances`` to a wheel, and the folder ``MCPLAN_KERNELS``, if set, as ``mcplan/kernels``.
+    """Add ``stances/`` as ``mcplan/stances`` to a wheel, and the folder in ``MCPLAN_KERNELS`` as ``mcplan/kernels``.
 
     A wheel with kernels is one for this platform and this version of Python.
     """

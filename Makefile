@@ -14,7 +14,7 @@ BIN = $(VENV)/bin
 CONSTRAINTS := constraints.txt
 # one thread per process; bytecode is kept, even where the shell forbids it: tests start mcplan some hundred times
 ALONE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
-PYTEST = $(ALONE) $(BIN)/python -m pytest -n 2 --dist loadfile
+PYTEST = $(ALONE) $(BIN)/python -m pytest -n 2 --dist worksteal
 WALK := walk --set parameters.distance=0.5 --physics contact
 
 .PHONY: demo test test-all static check quick wheel check-oldest check-newest types kernels docs results schemas gallery install clean

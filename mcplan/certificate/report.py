@@ -19,7 +19,7 @@ KEYS = (
     "clearance",
     "solver_failures",
 )
-"""Keys of ``report.json`` besides ``success``, ``goals``, ``failures`` and ``notices``."""
+"""Keys of ``report.json`` other than ``success``, ``goals``, ``failures`` and ``notices``."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Trajectories of swing limbs: lift-swing-approach, along a posture motion, recovery step; patch orientation."""
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -69,15 +69,21 @@ UNLIMITED_TIMING = Timing(np.inf, np.inf, 1e-3)
 """Without speed limits, for paths whose duration is given."""
 
 
-class OrientationReference(Protocol):
-    """Interface of orientation references."""
+class OrientationReference:
+    """Base class of orientation references: they write their part of a pose at a time."""
 
     def write(self, t: float, pose: np.ndarray) -> None:
         """Write rotation and angular rates at time t to ``pose`` (24,)."""
-        ...
+        raise NotImplementedError
+
+    def sample(self, t: float) -> ReferenceSample:
+        """Return R (3,3), angular velocity and acceleration (3,) at time t."""
+        x = np.empty(24)
+        self.write(t, x)
+        return ReferenceSample(x[:9].reshape(3, 3), x[15:18], x[21:24])
 
 
-class RotationTrajectory:
+class RotationTrajectory(OrientationReference):
     """``R(t) = exp(phi(t)) R(start)`` with phi of degree five; from rest, the rotation by the smallest angle.
 
     Parameters
@@ -107,20 +113,6 @@ class RotationTrajectory:
     def write(self, t: float, pose: np.ndarray) -> None:
         """Write rotation and angular rates at time t to ``pose`` (24,)."""
         reference.sample_rotation(*self._arguments, t, self._scratch, pose)
-
-    def sample(self, t: float) -> ReferenceSample:
-        """Return R (3,3), angular velocity and acceleration (3,) at time t."""
-        return _orientation(self, t)
-
-    @property
-    def angle(self) -> float:
-        """Angle between start and end (rad)."""
-        return float(np.linalg.norm(self.phi.end))
-
-    @property
-    def end_time(self) -> float:
-        """Time from which the end is held (s)."""
-        return self.phi.end_time
 
 
 class LimbPath(PosePath):
@@ -360,7 +352,7 @@ class StepPath(PosePath):
         return self.end_time
 
 
-class PatchOrientation:
+class PatchOrientation(OrientationReference):
     """Orientation of a patch along a posture reference q(t), with the initial error phi (rotation vector) blended out.
 
         R(t) = exp((1 - sigma(t)) phi) R_FK(q(t)),   sigma: minimum jerk from 0 to 1
@@ -384,14 +376,3 @@ class PatchOrientation:
     def write(self, t: float, pose: np.ndarray) -> None:
         """Write rotation and angular rates at time t to ``pose`` (24,)."""
         reference.sample_posture_rotation(*self._arguments, self._initial_error, t, *self._scratch, pose)
-
-    def sample(self, t: float) -> ReferenceSample:
-        """Return R (3,3), angular velocity and acceleration (3,) at time t."""
-        return _orientation(self, t)
-
-
-def _orientation(path: OrientationReference, t: float) -> ReferenceSample:
-    """Return R (3,3), angular velocity and acceleration (3,) of an orientation reference at time t."""
-    x = np.empty(24)
-    path.write(t, x)
-    return ReferenceSample(x[:9].reshape(3, 3), x[15:18], x[21:24])

@@ -48,7 +48,7 @@ def touching_patch(
 
 
 def ball_covers_shape(patch: Patch, link: str, geometry: Geometry) -> bool:
-    """Return whether a ball patch replaces a shape of its link, because the shape hardly extends beyond the ball."""
+    """Return whether a ball patch replaces a shape of its link, which reaches beyond the ball by little."""
     shape = geometry.shape
     if not patch.radius or patch.link != link or not isinstance(shape, Sphere | MeshShape):
         return False

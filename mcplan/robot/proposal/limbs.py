@@ -1,4 +1,4 @@
-"""Limb detection in a URDF: base axes, joints of fingers and the like, branches of the tree, left and right by name."""
+"""Limb detection in a URDF: base axes, finger joints, branches of the tree, left and right by name."""
 
 import re
 from dataclasses import dataclass

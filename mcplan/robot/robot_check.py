@@ -50,18 +50,21 @@ def _contains(data: Any, key: Key) -> bool:
 def _patches(robot: Robot) -> Iterator[Finding]:
     if not robot.patches:
         yield ("patches",), "there are none, so no contact is possible; `mcplan robot new` proposes some"
-    for name, (distance, depth) in patch_distances(robot).items():
+    for name, distance in patch_distances(robot).items():
         patch = robot.patches[name]
         if (
             distance > MAX_PATCH_OFFSET_M and patch.kind != "point"
         ):  # a point patch may lie outside the shapes, for example below a ball
-            yield ("patches", name), f"{1000 * distance:.1f} mm off the shapes of {patch.link}, so it touches alone"
-        elif depth > MAX_PATCH_OFFSET_M:
-            yield ("patches", name), f"{1000 * depth:.1f} mm inside the shapes of {patch.link}, which touch first"
+            yield (
+                ("patches", name),
+                f"{1000 * distance:.1f} mm off the shapes of {patch.link}: the patch touches before its link",
+            )
+        elif -distance > MAX_PATCH_OFFSET_M:
+            yield ("patches", name), f"{-1000 * distance:.1f} mm inside the shapes of {patch.link}, which touch first"
 
 
-def patch_distances(robot: Robot) -> dict[str, tuple[float, float]]:
-    """Return for each patch, except grasps, the distance (m) to its link's shapes and its depth inside them."""
+def patch_distances(robot: Robot) -> dict[str, float]:
+    """Return for each patch, except grasps, the distance (m) to its link's shapes, negative inside them."""
     solids_of_body: dict[int, list[Solid]] = {}
     for link, geometries in robot.geometry.items():
         body, offset = robot.frame(link)
@@ -71,8 +74,7 @@ def patch_distances(robot: Robot) -> dict[str, tuple[float, float]]:
         body, offset = robot.frame(patch.link)
         if patch.kind != "grasp" and solids_of_body[body]:
             R, p = offset[:9].reshape(3, 3), offset[9:]
-            distance = float(distances_to(solids_of_body[body], patch.sample_points @ R.T + p).min())
-            distances[name] = (distance, -distance)
+            distances[name] = float(distances_to(solids_of_body[body], patch.sample_points @ R.T + p).min())
     return distances
 
 
@@ -83,17 +85,17 @@ def _limits(robot: Robot) -> Iterator[Finding]:
             yield ("limits", joint), f"the {quantity} limit is 0, so the joint cannot be used: lock it, or give a limit"
         if unlimited := [name for name, value in zip(robot.joint_names, values, strict=True) if np.isinf(value)]:
             yield ("limits",), f"{len(unlimited)} joints have no {quantity} limit: {', '.join(unlimited[:5])}"
-    for joint, lowest_points, high in zip(robot.joint_names, limits.lower, limits.upper, strict=True):
-        if lowest_points == high:
-            yield ("limits", joint), f"lower and upper are both {lowest_points:g}, so the joint cannot move: lock it"
+    for joint, low, high in zip(robot.joint_names, limits.lower, limits.upper, strict=True):
+        if low == high:
+            yield ("limits", joint), f"lower and upper are both {low:g}, so the joint cannot move: lock it"
 
 
 def _postures(robot: Robot) -> Iterator[Finding]:
     if "half_sitting" not in robot.postures and robot.patches and not robot.fixed:
-        sizes = f"are those in `{next(iter(robot.postures))}`" if robot.postures else "are not known"
+        sizes = f"are taken from `{next(iter(robot.postures))}`" if robot.postures else "are not known"
         yield (
             ("postures",),
-            "there is no half_sitting: where a scenario names no posture, joints begin at zero; sizes (`robot.leg`) "
+            "there is no half_sitting: scenarios without a posture start with all joints at zero; sizes (`robot.leg`) "
             f"and `feet` {sizes}",
         )
     for name in robot.postures:

@@ -30,7 +30,7 @@ class Column:
 
 
 COLUMNS: dict[str, Column] = {
-    "success": Column("flag", "the certificate of the last step holds: of the run, or of the plan with `steps: plan`"),
+    "success": Column("flag", "the certificate of the run holds; with `steps: plan`, that of the plan"),
     "planned": Column("flag", "a plan was found"),
     "certified": Column("flag", "stances and motions of the plan, recomputed by independent code, hold"),
     "finished": Column("flag", "the simulation came to the end of the plan"),
@@ -40,7 +40,7 @@ COLUMNS: dict[str, Column] = {
     "cause": Column("text", "what broke, in a few words that many cases share; empty on success"),
     "failure": Column("text", "violation, where and by how much"),
     "stances": Column("count", "stances of the plan"),
-    "nodes": Column("count", "stances that the search proved"),
+    "nodes": Column("count", "nodes of the search tree: stances with a feasible posture"),
     "posture_calls": Column("count", "calls of the posture generator"),
     "plan_duration": Column("count", "time that the motions of the plan take", "s"),
     "plan_equilibrium": Column("margin", "horizontal push that every stance resists, in any direction", "N"),
@@ -58,8 +58,10 @@ COLUMNS: dict[str, Column] = {
     "worst_position_margin": Column("margin", "least distance to a joint limit in the run", "rad"),
     "worst_clearance": Column("margin", "least distance between bodies in the run", "m"),
     "worst_slip": Column("ratio", "largest drift of a contact in the run", "m"),
-    "solver_failures": Column("ratio", "control steps whose program was solved in slack form or held"),
-    "eom_residual": Column("ratio", "equation of motion of the run", "N, N m"),
+    "solver_failures": Column(
+        "ratio", "control steps whose program was solved in slack form, or replaced by the damped hold"
+    ),
+    "eom_residual": Column("ratio", "largest residual of the equation of motion in the run", "N, N m"),
     "plan_time": Column("clock", "clock time of planning", "s"),
     "run_time": Column("clock", "clock time of the simulation", "s"),
     "verify_time": Column("clock", "clock time of the certificates", "s"),
@@ -75,7 +77,7 @@ DEFAULT_COLUMNS = ("success", "stances", "plan_time", "run_time", "stage")
 
 
 def with_flags(row: Mapping[str, Any], steps: str) -> dict[str, Any]:
-    """Return a row with each missing flag set to false, where its steps could have set the flag.
+    """Return a row with each missing flag set to false; with ``steps: plan``, `RUN_FLAGS` stay missing.
 
     A killed case has only ``success``; rates are over all cases, so its other flags count as false.
     """

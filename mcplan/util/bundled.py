@@ -1,4 +1,4 @@
-"""Robots and scenarios that come with mcplan, by name: lists and misspelt names are answered without loading any."""
+"""Names and files of the bundled robots and scenarios, without loading them, for lists and spelling suggestions."""
 
 from pathlib import Path
 
@@ -15,14 +15,14 @@ def bundled_robots() -> tuple[str, ...]:
 
 def bundled_scenarios() -> dict[str, Path]:
     """Return the files of the scenarios by name."""
-    for folder in (PACKAGE / "stances", PACKAGE.parent / "stances"):  # in a wheel, in an editable install
+    for folder in (PACKAGE / "stances", PACKAGE.parent / "stances"):  # of an installed wheel; of a clone
         if folder.is_dir():
             return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
     return {}
 
 
 def description_of(path: Path) -> str:
-    """Return the ``description`` of a scenario file, read no further than that; empty if it has none."""
+    """Return the ``description`` of a scenario file, without reading the rest; empty if it has none."""
     import yaml
 
     key, depth = None, 0

@@ -21,7 +21,7 @@ from mcplan.whole_body.rows.block import Conflict, Failure
 from mcplan.whole_body.solution import Array
 
 EXTRA_PRICE = 100.0
-"""Price of one unit of violation of user-defined rows in an explanation (see `Rows.price`)."""
+"""Weight of the absolute violation of user-defined rows in an explanation (see `Rows.price`)."""
 
 
 class Explanation:
@@ -31,18 +31,18 @@ class Explanation:
     problem, and shares its parameters.
     """
 
-    def __init__(self, d: Declaration, extra: Sequence[cp.Constraint], joint_names: Sequence[str]):
-        self._d, self._joints = d, list(joint_names)
-        self._torque = cp.Variable(d.structure.n)
+    def __init__(self, declaration: Declaration, extra: Sequence[cp.Constraint], joint_names: Sequence[str]):
+        self._declaration, self._joints = declaration, list(joint_names)
+        self._excess_torque = cp.Variable(declaration.structure.n)
         self._slack: dict[str, cp.Variable] = {}
         self._extra: list[tuple[cp.Constraint, cp.Variable]] = []
-        cost = cp.norm1(self._torque) + 1e-7 * cp.sum_squares(d.vd)
-        if d.force is not None:
-            cost = cost + 1e-9 * cp.sum_squares(d.force)
+        cost = cp.norm1(self._excess_torque) + 1e-7 * cp.sum_squares(declaration.vd)
+        if declaration.force is not None:
+            cost = cost + 1e-9 * cp.sum_squares(declaration.force)
         constraints = []
-        for rows in d.rows:
+        for rows in declaration.rows:
             if rows.name == MOTION:  # excess torques drive the joints, too
-                constraints.append(rows.expression - d.actuation @ self._torque == 0)
+                constraints.append(rows.expression - declaration.actuation @ self._excess_torque == 0)
                 continue
             slack = cp.Variable(rows.expression.shape if rows.slack_map is None else rows.slack_map.shape[1])
             self._slack[rows.name] = slack
@@ -81,12 +81,12 @@ class Explanation:
 
     def _torques(self) -> Iterator[Conflict]:
         """Yield the torques beyond their limits."""
-        for name, excess in zip(self._joints, np.abs(np.asarray(self._torque.value)), strict=True):
+        for name, excess in zip(self._joints, np.abs(np.asarray(self._excess_torque.value)), strict=True):
             yield Conflict(f"torque limit of {name}", float(excess), "N m")
 
     def _rows(self, contacts: Sequence[ContactConstraint], limits: Sequence[str]) -> Iterator[Conflict]:
         """Yield the conflicts of all blocks of rows."""
-        d = self._d
+        d = self._declaration
         slack = {name: np.asarray(variable.value) for name, variable in self._slack.items()}
         force = np.zeros(0) if d.force is None else np.asarray(d.force.value)
         failure = Failure(slack, contacts, d.structure.slices(), force, self._joints, limits)
@@ -101,16 +101,16 @@ class Explanation:
 
 
 EXTRA_PENALTY = 1e3
-"""Cost of each squared violation of user-defined rows in the slack form (see `Rows.penalty`)."""
+"""Weight of the squared violation of user-defined rows in the slack form (see `Rows.penalty`)."""
 
 
-def slack_problem(d: Declaration, objective: cp.Expression, extra: list[cp.Constraint]) -> cp.Problem:
+def slack_problem(declaration: Declaration, objective: cp.Expression, extra: list[cp.Constraint]) -> cp.Problem:
     """Return the program with soft rows; it shares variables and parameters with the declared one.
 
     It is always feasible: forces at the tips of their cones and zero torques give some acceleration.
     """
     cost, constraints = objective, []
-    for rows in d.rows:
+    for rows in declaration.rows:
         if rows.penalty is None:
             constraints.append(rows.constraint())
             continue
@@ -162,7 +162,7 @@ HOLD_DECAY_RATE = 10.0
 
 
 def damped_hold(
-    terms: Terms, h: Array, contacts: Sequence[ContactConstraint], torque: Array
+    terms: Terms, h: Array, contacts: Sequence[ContactConstraint], torque_limits: Array
 ) -> tuple[Array, Array, list[Array]]:
     """Return accelerations, torques and force unknowns without a solver.
 
@@ -175,25 +175,27 @@ def damped_hold(
     terms : terms of the state.
     h : (nv,) bias forces minus external ones.
     contacts : the contacts in the order of the returned force unknowns.
-    torque : (n,) torque limits.
+    torque_limits : (n,) N m.
     """
     required = terms.M @ (-HOLD_DECAY_RATE * terms.v) + h
-    joints = slice(6, 6 + len(torque))
+    joints = slice(6, 6 + len(torque_limits))
     maps = [contact.force_map(terms) for contact in contacts]
     forces: list[Array] = []
     contact_force = np.zeros_like(required)
     if maps:
         J = np.hstack(maps)
-        base = np.delete(J, joints, axis=0)  # of the robot, and of objects that move freely
-        gram = base @ base.T
-        f = base.T @ np.linalg.solve(gram + 1e-9 * np.trace(gram) * np.eye(len(gram)), np.delete(required, joints))
+        unactuated = np.delete(J, joints, axis=0)  # rows of the robot's base and of free objects
+        gram = unactuated @ unactuated.T
+        f = unactuated.T @ np.linalg.solve(
+            gram + 1e-9 * np.trace(gram) * np.eye(len(gram)), np.delete(required, joints)
+        )
         first = 0
         for contact, part in zip(contacts, maps, strict=True):
             unknowns = _into_cone(contact, f[first : first + part.shape[1]])
             forces.append(unknowns)
             contact_force += part @ unknowns
             first += part.shape[1]
-    tau = np.clip((required - contact_force)[joints], -torque, torque)
+    tau = np.clip((required - contact_force)[joints], -torque_limits, torque_limits)
     net_force = contact_force - h
     net_force[joints] += tau
     return np.asarray(np.linalg.solve(terms.M, net_force), dtype=np.float64), tau, forces

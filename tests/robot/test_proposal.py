@@ -255,7 +255,7 @@ def test_a_patch_off_its_link_and_one_inside_it_are_told(tmp_path):
         text.replace("pose: {quat_wxyz: [0, 1, 0, 0]}", "pose: {xyz: [0, 0, -0.01], quat_wxyz: [0, 1, 0, 0]}")
     )
     robot = load_robot(path)
-    assert patch_distances(robot)["left_sole"][0] == pytest.approx(0.01, abs=1e-6)
+    assert patch_distances(robot)["left_sole"] == pytest.approx(0.01, abs=1e-6)
     assert any("left_sole: 10.0 mm off the shapes" in finding for finding in findings(robot))
     path.write_text(
         text.replace("pose: {quat_wxyz: [0, 1, 0, 0]}", "pose: {xyz: [0, 0, 0.01], quat_wxyz: [0, 1, 0, 0]}")

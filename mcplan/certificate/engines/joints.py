@@ -1,8 +1,8 @@
 """Coordinate map between a run and an engine: couplings, locked joints, rotors, base axes.
 
-Ball and universal joints are not part of the URDF format, and other readers reject them. For the comparison with all
-joints at zero they are replaced by hinges: a ball joint by three hinges about x, y and z, with massless links between
-them. Masses, positions, axes and limits stay the same.
+Ball and universal joints are not part of the URDF format, and the URDF readers of engines reject them. `with_hinges`
+replaces them by hinges: a ball joint by three hinges about x, y and z, with massless links between them. At zero joint
+positions, masses, positions, axes and limits are the same, so the models of two engines are compared there.
 """
 
 import copy
@@ -22,7 +22,7 @@ RATE_STEP_S = 1e-4
 class EngineCoordinates:
     """The map between n coordinates of a run and m moving joints of an engine.
 
-        positions = G q + offset      rates = G v      force on the coordinates = G' force on the joints
+        positions = G q + offset      rates = G v      force on the coordinates = G^T force on the joints
 
     G holds the multipliers of mimic joints; a locked joint has a row of zeros, and its position as offset. The forces
     on the coordinates follow from virtual power; rotors add ``armature * vd``.
@@ -41,7 +41,7 @@ class EngineCoordinates:
         self.G = np.zeros((len(moving), len(robot.coordinates)))
         self.offset = np.array([joint.offset for joint in moving], float)
         self.armature = np.array(robot.armature, float)
-        self._balls = [row for row, joint in enumerate(moving) if joint.kind == "ball"][::3]
+        self._balls = [row for row, joint in enumerate(moving) if joint.kind == "ball"][::3]  # the first of three rows
         for row, joint in enumerate(moving):
             if joint.coordinate >= 0:
                 self.G[row, joint.coordinate] = joint.multiplier
@@ -57,11 +57,11 @@ class EngineCoordinates:
 
     def rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return u (N, 6+m) of v (N, 6+n); the angular velocity is in base axes."""
-        base_rotation = _rotation(q).inv().apply(v[:, 3:6])
+        base_angular_velocity = _rotation(q).inv().apply(v[:, 3:6])
         rates = v[:, 6:] @ self.G.T
         for row, phi in self._ball_rotations(q):
             rates[:, row : row + 3] = np.einsum("nji,nj->ni", left_jacobian(phi), rates[:, row : row + 3])
-        return np.concatenate([v[:, :3], base_rotation, rates], axis=1)
+        return np.concatenate([v[:, :3], base_angular_velocity, rates], axis=1)
 
     def acceleration(self, q: np.ndarray, v: np.ndarray, vd: np.ndarray) -> np.ndarray:
         """Return ``a = du/dt`` (N, 6+m); the base acceleration transforms like its velocity, as ``w x w = 0``."""
@@ -118,7 +118,7 @@ class EngineCoordinates:
 
 
 def left_jacobian(phi: np.ndarray) -> np.ndarray:
-    """Return J (N, 3, 3) with ``angular velocity = J phi'`` for rotation vectors (N, 3), by its power series.
+    """Return J (N, 3, 3) with ``angular velocity = J dphi/dt`` for rotation vectors (N, 3), by its power series.
 
     ``J = sum [phi]^k / (k + 1)!`` (Chirikjian 2012, sec. 10.7); forty terms are exact to rounding up to 2 pi.
     """

@@ -10,7 +10,7 @@ Without friction the computed load of a grip would be up to three times too smal
 Their limits:
 
 - A grip carries its impulse, spread over the duration of the impact, in addition to its holding force.
-- A landing patch with a largest force (``max_force``) carries its own impulse.
+- The impulse of a landing patch, averaged over the impact, may reach only a share of its ``max_force``.
 - A patch that lands on a corner turns about it; a light patch turns fast, e.g. the hand of a small robot by 20 rad/s
   per m/s, before the controller can hold it flat.
 - Without grips the horizontal velocity of the centre of mass changes by dc', which moves the capture point (Pratt et
@@ -32,30 +32,31 @@ IMPACT_TIME_S = 0.01
 """Duration of an impact; the certificate of a run averages forces over the same time."""
 
 GRIP_IMPACT_SHARE = 0.2
-"""Share of a grip's largest force and moment available for impacts of motions that keep all of their reserve. The peak
-of an impact is more than twice its mean, and is added to the holding force."""
+"""Share of a grip's largest force and moment available for impacts, if the motion keeps its full reserve (see
+`touchdown_speed`). The peak of an impact is more than twice its mean, and is added to the holding force."""
 
 MIN_GRIP_IMPACT_SHARE = 0.08
-"""The same for motions that keep no reserve."""
+"""The same for a motion without reserve."""
 
 LANDING_IMPACT_SHARE = 0.35
 """Share of the largest force of the landing patch for its impact; the controller presses it down at the same time."""
 
 CAPTURE_POINT_SWAY_M = 4e-3
-"""Shift of the capture point by an impact, for motions that keep all of their reserve: less than half of the default
+"""Largest shift of the capture point by an impact, if the motion keeps its full reserve: less than half of the default
 ``pressure_margin``."""
 
 MIN_CAPTURE_POINT_SWAY_M = 1e-3
-"""The same for motions that keep no reserve."""
+"""The same for a motion without reserve."""
 
 MAX_SPIN_RAD_S = 0.8
-"""Angular speed of a patch after touchdown on one corner, before joints turn it back."""
+"""Largest angular speed of a patch after touchdown on one corner, before joints turn it back."""
 
-COMPLIANCE = 1e-8
-"""Relative regularisation, because closed chains have redundant constraint rows."""
+CONTACT_REGULARISATION = 1e-8
+"""Added to the diagonal of the contact matrix ``J M^-1 J'``, relative to its mean, because closed chains make the
+constraint rows redundant."""
 
-MAX_SPEED = 10.0
-"""Speed limit of the base, and upper bound of joint speeds (m/s, rad/s)."""
+MAX_SPEED_SCALE = 10.0
+"""Scale (m/s, rad/s) of the base velocity in the least-squares solution, and largest scale of a joint velocity."""
 
 RANK_TOLERANCE = 1e-6
 """Singular values smaller than this share of the largest count as zero."""
@@ -79,21 +80,22 @@ def touchdown_speed(
     contact : the new contact.
     pace : pace with the usable share of joint velocities.
     speed : upper bound of the result (m/s).
-    reserve : share of the reserve that the motion keeps (see ``kept`` of `mcplan.motion.time_parameterization`).
+    reserve : from 1, the motion keeps within the limits of its pace, to 0, it may use those of the controller (see
+        `mcplan.planning.timing.retiming`).
     """
     closed_rows = [_contact_rows(robot, q, closed_contact) for closed_contact in closed]
-    patch = robot.frame_jacobian(q, contact.patch)
-    speed = min(speed, _joint_limited_speed(robot, closed_rows, patch, contact, pace))
-    rows = np.vstack([*closed_rows, patch])
-    dv = np.linalg.solve(robot.mass_matrix(q), rows.T)
-    W = rows @ dv
+    patch_jacobian = robot.frame_jacobian(q, contact.patch)
+    speed = min(speed, _joint_limited_speed(robot, closed_rows, patch_jacobian, contact, pace))
+    rows = np.vstack([*closed_rows, patch_jacobian])
+    velocity_per_impulse = np.linalg.solve(robot.mass_matrix(q), rows.T)
+    W = rows @ velocity_per_impulse
     n = len(rows) - 6
-    compliance = W[:n, :n] + COMPLIANCE * np.trace(W[:n, :n]) / max(n, 1) * np.eye(n)
+    compliance = W[:n, :n] + CONTACT_REGULARISATION * np.trace(W[:n, :n]) / max(n, 1) * np.eye(n)
     reactions = np.linalg.solve(compliance, W[:n, n:])  # impulses of closed contacts per unit of p
     mobility = W[n:, n:] - W[n:, :n] @ reactions
     for arm in np.vstack([np.zeros(3), contact.points]) @ contact.turned(robot.frame_pose(q, contact.patch)[:3, :3]).T:
-        push = np.append(contact.normal, np.cross(arm, contact.normal))
-        twist = mobility @ push / (push @ mobility @ push)  # per m/s
+        wrench = np.append(contact.normal, np.cross(arm, contact.normal))
+        twist = mobility @ wrench / (wrench @ mobility @ wrench)  # per m/s
         spin = float(np.linalg.norm(twist[3:]))
         if spin * speed > MAX_SPIN_RAD_S:
             speed = MAX_SPIN_RAD_S / spin
@@ -103,7 +105,7 @@ def touchdown_speed(
         speed = min(speed, LANDING_IMPACT_SHARE * contact.max_force * IMPACT_TIME_S / float(np.linalg.norm(p[:3])))
     grips = [grip for grip in closed if grip.kind == "grasp" and np.isfinite([grip.max_force, grip.max_moment]).any()]
     if not grips:
-        com_speed = float(np.linalg.norm((robot.com_jacobian(q) @ dv @ P)[:2]))
+        com_speed = float(np.linalg.norm((robot.com_jacobian(q) @ velocity_per_impulse @ P)[:2]))
         sway = MIN_CAPTURE_POINT_SWAY_M + reserve * (CAPTURE_POINT_SWAY_M - MIN_CAPTURE_POINT_SWAY_M)
         return (
             min(speed, sway * frequency(robot.com(q), closed, robot.scale.leg) / com_speed)
@@ -142,15 +144,15 @@ def _contact_rows(robot: Robot, q: np.ndarray, contact: Contact) -> np.ndarray:
 
 
 def _joint_limited_speed(
-    robot: Robot, closed_rows: Sequence[np.ndarray], patch: np.ndarray, contact: Contact, pace: Pace
+    robot: Robot, closed_rows: Sequence[np.ndarray], patch_jacobian: np.ndarray, contact: Contact, pace: Pace
 ) -> float:
     """Return the normal speed (m/s) of a patch, without rotation, that joints reach within their velocity limits.
 
     The joint velocities are the least-squares solution, each scaled by its limit.
     """
     speeds = joint_speeds(robot, pace.velocity)
-    scale = np.append(np.full(6, MAX_SPEED), np.minimum(speeds, MAX_SPEED))
-    A = np.vstack([*closed_rows, patch]) * scale
+    scale = np.append(np.full(6, MAX_SPEED_SCALE), np.minimum(speeds, MAX_SPEED_SCALE))
+    A = np.vstack([*closed_rows, patch_jacobian]) * scale
     velocity = np.linalg.pinv(A, rcond=RANK_TOLERANCE) @ np.concatenate(
         [np.zeros(len(A) - 6), contact.normal, np.zeros(3)]
     )

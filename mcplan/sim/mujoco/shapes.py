@@ -19,9 +19,10 @@ SOLREF, SOLIMP = (0.005, 1.0), (0.0, 0.99, 3e-5, 0.5, 2.0)
 
 The force grows with the depth, and contacts are stiff from 0.03 mm on.
 
-MuJoCo reduces the approach acceleration by the first value of ``SOLIMP``, at any depth. With its default of 0.9 a sole
-that is about to lift off loses a hundred newtons within a step, the other sole gets them, and both chatter during a
-weight shift. With depths ten times as large, light contacts creep."""
+The first value of ``SOLIMP`` is the impedance at zero depth: MuJoCo removes that share of the approach acceleration
+even of a contact that barely touches. With the default of 0.9 a sole that is about to lift off loses a hundred newtons
+within a step, the other sole gets them, and both chatter during a weight shift. The third value is the width (m): with
+3e-4 instead of 3e-5, lightly loaded contacts would creep."""
 
 SOLIMP_STIFF = (0.95, 0.99, 0.001, 0.5, 2.0)
 """Impedance of grips, which must hold without penetration, and of objects, which must not creep."""
@@ -57,7 +58,7 @@ RECESS_M = 2e-3
 PLANE_TOLERANCE_M = 4e-3
 """Distance (m) from a patch's plane within which the end of a shape counts as lying in the plane.
 
-The value is that of ``PROTRUSION_M``."""
+The value is that of `mcplan.collision.pairs.PROTRUSION_M`."""
 
 GEOM = mujoco.mjtGeom
 
@@ -136,10 +137,10 @@ def slab(polygon: np.ndarray, thickness: float) -> tuple[Shape, np.ndarray]:
 def recede(
     shape: Shape, R: np.ndarray, p: np.ndarray, planes: Iterable[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[Shape, np.ndarray]:
-    """Move the faces of a shape in given planes back by ``RECESS``; return the shape and its new position.
+    """Move the faces of a shape in given planes back by ``RECESS_M``; return the shape and its new position.
 
     For a box the face in the plane is moved, for a mesh its vertices there; any other shape is shifted. A shape that
-    extends beyond a plane by more than ``LEVEL`` does not end there, and is not changed.
+    extends beyond a plane by more than ``PLANE_TOLERANCE_M`` does not end there, and is not changed.
 
     Parameters
     ----------

@@ -1,4 +1,5 @@
-"""Figure that compares several runs: CoM height, contact force, torque, friction, distance to the region's edge."""
+"""Figure that compares several runs: CoM height, contact force, torque, friction, distance of the CoM to
+the edge of its support region."""
 
 from collections.abc import Sequence
 
@@ -31,17 +32,19 @@ def plot_together(runs: Sequence[tuple[str, Run]]) -> Figure:
     rows = figure.subplots(len(ROWS), 1, sharex=True)
     for number, (name, run) in enumerate(runs):
         readings = Readings(run)
-        middle, t = readings.middle, run.t - run.t[0]
+        sample_indices, t = readings.middle, run.t - run.t[0]  # the middle sample of each interval of the readings
         values = {
-            "com": run.com[middle, 2],
-            "force": readings.total[middle],
+            "com": run.com[sample_indices, 2],
+            "force": readings.total[sample_indices],
             "torque": 100 * readings.shares("torque")[0],
             "cone": 100 * readings.worst(np.fmax.reduce(readings.cone_share, axis=1)),
             "depth": 100 * readings.depth,
         }
         for axes, (_, key) in zip(rows, ROWS, strict=True):
             if len(values[key]):
-                axes.plot(t[middle], values[key], color=f"C{number}", linewidth=1.2, label=escape_mathtext(name))
+                axes.plot(
+                    t[sample_indices], values[key], color=f"C{number}", linewidth=1.2, label=escape_mathtext(name)
+                )
     for axes, (label, key) in zip(rows, ROWS, strict=True):
         axes.set_ylabel(label, fontsize="small")
         axes.grid(alpha=0.3)

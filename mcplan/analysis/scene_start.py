@@ -65,10 +65,10 @@ def steps_to(group: Sequence[Surface], last: Surface, step: float, gap: float) -
     """Return the number of steps from each surface of a group to the last one, by name (breadth-first search)."""
     found, frontier = {last.name: 0}, [last]
     while frontier:
-        nearest = frontier.pop(0)
+        current = frontier.pop(0)
         for surface in group:
-            if surface.name not in found and is_one_step(nearest, surface, step, gap):
-                found[surface.name] = found[nearest.name] + 1
+            if surface.name not in found and is_one_step(current, surface, step, gap):
+                found[surface.name] = found[current.name] + 1
                 frontier.append(surface)
     return found
 
@@ -123,13 +123,13 @@ class Proposal:
 
 
 def propose_start_and_goal(
-    found: DetectedScene, robot: Robot, start: str | None = None, goal: str | None = None
+    scene: DetectedScene, robot: Robot, start: str | None = None, goal: str | None = None
 ) -> Proposal:
     """Return start and goal of a robot on the surfaces of a scene.
 
     Parameters
     ----------
-    found : the detected scene.
+    scene, robot : detected scene, and the robot.
     start, goal : names of surfaces that the user selected, or None.
 
     Raises
@@ -137,14 +137,14 @@ def propose_start_and_goal(
     InputError
         There is no surface of that name, or the robot cannot stand on any.
     """
-    finder = _PlaceFinder(found.environment, robot)
-    names = [surface.name for surface in found.surfaces]
+    finder = _PlaceFinder(scene.environment, robot)
+    names = [surface.name for surface in scene.surfaces]
     for name in (start, goal):
         if name is not None and name not in names:
             raise InputError(f"there is no surface `{name}`; there are: {', '.join(names) or 'none'}")
-    level = [surface for surface in found.surfaces if surface.normal[2] > LEVEL_COSINE]
+    level = [surface for surface in scene.surfaces if surface.normal[2] > LEVEL_COSINE]
     groups = connected_groups(
-        [surface for surface in found.surfaces if finder.is_large_enough(surface)], finder.step, finder.gap
+        [surface for surface in scene.surfaces if finder.is_large_enough(surface)], finder.step, finder.gap
     )
     order = sorted(groups, key=lambda group: (-len(group), group[0].p[2]))
     for group in order if start is None else [g for g in order if start in {s.name for s in g}]:
@@ -154,7 +154,7 @@ def propose_start_and_goal(
             last = (
                 _goal_surface(group, first, finder)
                 if goal is None
-                else next(s for s in found.surfaces if s.name == goal)
+                else next(s for s in scene.surfaces if s.name == goal)
             )
             pose = finder.find_pose(first, _direction_point(group, first, last, finder))
             if pose is None:
@@ -181,8 +181,8 @@ class _PlaceFinder:
         self.posture = posture
         self.collisions = CollisionModel(robot, environment)
         foot_links, links = {robot.frame(name)[0] for name in self.feet}, set(robot.link_names)
-        is_above = [pair.b not in links and robot.frame(pair.a)[0] in foot_links for pair in self.collisions.pairs]
-        self._above_margins = np.where(is_above, 0.0, -np.inf)
+        is_foot_pair = [pair.b not in links and robot.frame(pair.a)[0] in foot_links for pair in self.collisions.pairs]
+        self._foot_margins = np.where(is_foot_pair, 0.0, -np.inf)  # only feet against the environment are checked
         sizes = robot_sizes(robot)
         self.step, self.gap = min(1.05 * sizes["step"], MAX_STEP_RATIO * sizes["leg"]), MAX_GAP_RATIO * sizes["leg"]
         corners = [posture_corners(robot, posture, name) for name in self.feet]
@@ -235,7 +235,8 @@ class _PlaceFinder:
         shifts = [np.linalg.norm(contact.p - self.robot.frame_pose(q, contact.patch)[:3, 3]) for contact in contacts]
         if max(shifts) > MAX_FOOT_SHIFT:
             return None
-        # a link in contact may touch its support only; the standing posture itself is free of self-collision
+        # a link in contact may touch its support only; the standing posture itself is free of self-collision. Pairs
+        # with the margin -inf are not checked; `least` returns the pair farthest below its margin, or None
         margins = np.full(len(self.collisions.pairs), START_CLEARANCE)
         touching = self.collisions.pairs_of(contacts)
         margins[list(touching)] = -np.inf
@@ -251,7 +252,7 @@ class _PlaceFinder:
         raised = q.copy()
         for share in (0.5, 1.0):
             raised[:3] = q[:3] + share * FOOT_LIFT * self.robot.scale.leg * surface.normal
-            if self.collisions.least(raised, self._above_margins) is not None:
+            if self.collisions.least(raised, self._foot_margins) is not None:
                 return True
         return False
 
@@ -288,7 +289,7 @@ class _PlaceFinder:
         Angles to the target are compared in steps of 0.3 rad; within a step the order of the sides decides.
         """
         offset = target - position
-        # at the target itself: the direction from the centre of the surface to it
+        # at the target itself, use the direction from the centre of the surface to the target
         path = surface.R[:, :2] @ (offset if np.hypot(*offset) > MIN_HEADING_DISTANCE else target)
         to_target = float(np.arctan2(path[1], path[0])) if np.hypot(*path[:2]) > MIN_HEADING_DISTANCE else 0.0
         side = float(np.arctan2(surface.R[1, 0], surface.R[0, 0]))
@@ -331,11 +332,11 @@ def _next_surface(group: Sequence[Surface], current: Surface, steps: dict[str, i
     return min(closer, key=lambda surface: horizontal_distance(current, surface))
 
 
-def _path_turn(surface: Surface, following: Surface, last: Surface) -> float:
+def _path_turn(surface: Surface, next_surface: Surface, last: Surface) -> float:
     """Return 1 - cos of the turn of the path on the next surface (0: straight, 2: back), rounded to 0.2."""
     points = outline(surface)
-    start = points[np.argmin(np.linalg.norm(points - following.p, axis=1))]
-    first_leg, second_leg = (following.p - start)[:2], (last.p - following.p)[:2]
+    start = points[np.argmin(np.linalg.norm(points - next_surface.p, axis=1))]
+    first_leg, second_leg = (next_surface.p - start)[:2], (last.p - next_surface.p)[:2]
     length = np.linalg.norm(first_leg) * np.linalg.norm(second_leg)
     return 0.0 if length < 1e-9 else 0.2 * round(5.0 * (1.0 - float(first_leg @ second_leg) / length))
 
@@ -356,6 +357,6 @@ def _direction_point(group: Sequence[Surface], first: Surface, last: Surface, fi
     """Return the point (3,) towards which the path leaves the first surface: on the next surface of the path."""
     if first is last or last not in group:
         return np.array(last.p)
-    following = _next_surface(group, first, steps_to(group, last, finder.step, finder.gap), finder)
-    points = outline(following)
-    return np.array(points[np.argmin(np.linalg.norm(points - first.p, axis=1))] * 0.5 + following.p * 0.5)
+    next_surface = _next_surface(group, first, steps_to(group, last, finder.step, finder.gap), finder)
+    points = outline(next_surface)
+    return np.array(points[np.argmin(np.linalg.norm(points - first.p, axis=1))] * 0.5 + next_surface.p * 0.5)

@@ -20,8 +20,11 @@ from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.scene.spec import ContactSpec
 
 PARALLEL_TOLERANCE, MAX_TILT = 1e-4, 0.1
-"""rad: tolerance of contact normals between parallel faces (collision detection finds them to the root of single
-precision), and between any faces in contact: 6 degrees, twice the allowed rotation of a patch."""
+"""rad: allowed errors of a contact normal.
+
+``PARALLEL_TOLERANCE`` is that of parallel faces: collision detection finds normals to the square root of the
+single-precision epsilon. ``MAX_TILT`` bounds that of any two faces: 6 degrees, twice the allowed rotation of a
+patch."""
 
 
 def force_checks(evidence: RecomputedRun) -> Iterator[Check]:
@@ -41,9 +44,11 @@ def _friction(evidence: RecomputedRun) -> Iterator[Check]:
     A point with less load is checked too if its tangential force exceeds that of the cone at 1 N.
     """
     fn, ft = evidence.point_force_parts
-    target = evidence.point_contact_index
-    mu = np.where(target != NONE, evidence.frictions[target] if len(evidence.frictions) else np.nan, np.nan)
-    has_cone = np.isfinite(mu) & ~(evidence.grasps[target] if len(evidence.grasps) else False)
+    contact_of_point = evidence.point_contact_index
+    mu = np.where(
+        contact_of_point != NONE, evidence.frictions[contact_of_point] if len(evidence.frictions) else np.nan, np.nan
+    )
+    has_cone = np.isfinite(mu) & ~(evidence.grasps[contact_of_point] if len(evidence.grasps) else False)
     checked = has_cone & ((fn > LOADED) | (ft > mu * LOADED + evidence.tolerances.force))
     if not checked.any():
         yield Check("friction margin", None, "N", "", True)
@@ -71,8 +76,9 @@ def _friction(evidence: RecomputedRun) -> Iterator[Check]:
 def _unilateral(evidence: RecomputedRun) -> Check:
     """Check ``fn >= 0`` at all points except those of grasps."""
     fn, _ = evidence.point_force_parts
-    target = evidence.point_contact_index
-    normal_force = np.where((target != NONE) & (evidence.grasps[target] if len(evidence.grasps) else False), np.inf, fn)
+    contact_of_point = evidence.point_contact_index
+    is_grasp = (contact_of_point != NONE) & (evidence.grasps[contact_of_point] if len(evidence.grasps) else False)
+    normal_force = np.where(is_grasp, np.inf, fn)
     if not np.isfinite(normal_force).any():
         return Check("unilateral", None, "N", "", True)
     (i,) = worst(-normal_force)
@@ -98,7 +104,7 @@ def _patch_limits(evidence: RecomputedRun) -> Iterator[Check]:
             or worst_ratios[kind][0] < ratio
             or (excess > tolerance and not worst_ratios[kind][2])
         ):
-            worst_ratios[kind] = (ratio, place, text if not excess <= tolerance else "")
+            worst_ratios[kind] = (ratio, place, text if not excess <= tolerance else "")  # also NaN
 
     for column, patch in enumerate(run.patches):
         for c, contact in enumerate(evidence.contacts):
@@ -119,7 +125,7 @@ def _patch_limits(evidence: RecomputedRun) -> Iterator[Check]:
                 )
     for kind, (ratio, place, failure) in worst_ratios.items():
         if kind == "free direction" and not failure:
-            continue
+            continue  # reported only if violated
         yield Check(kind, ratio, "of the limit", "<= 1", not failure, place, failure)
 
 
@@ -166,15 +172,15 @@ def _points_against_wrenches(evidence: RecomputedRun) -> Check:
 def _points_against_patches(evidence: RecomputedRun) -> Iterator[Check]:
     """Check that contact points lie in their patch, on its link, with the normal of the support."""
     run, bound = evidence.run, evidence.tolerances.point
-    name, target = "contact points on their patch", evidence.point_contact_index
-    planned = np.flatnonzero(target != NONE)
+    name, contact_of_point = "contact points on their patch", evidence.point_contact_index
+    planned = np.flatnonzero(contact_of_point != NONE)
     if not len(planned):
         yield Check(name, None, "m", "", True)
         return
-    distance = np.zeros(len(target))
+    distance = np.zeros(len(contact_of_point))
     for column, patch in enumerate(run.patches):
         for c, contact in enumerate(evidence.contacts):
-            i = planned[(run.point_patch[planned] == column) & (target[planned] == c)]
+            i = planned[(run.point_patch[planned] == column) & (contact_of_point[planned] == c)]
             if not len(i):
                 continue
             k = evidence.point_sample[i]
@@ -207,7 +213,7 @@ def _points_against_patches(evidence: RecomputedRun) -> Iterator[Check]:
     (s,) = worst(ratio)
     value, where = float(ratio[s]), evidence.point_name(int(planned[s]))
     failure = f"the normal at {where} is not that of its support ({normals[s]:.3g} rad off)"
-    yield at_most("contact normals", value, "of what these faces can have", 1.0, where, failure)
+    yield at_most("contact normals", value, "of the allowed tilt", 1.0, where, failure)
 
 
 def _allowed_tilt(evidence: RecomputedRun) -> np.ndarray:
@@ -220,8 +226,9 @@ def _allowed_tilt(evidence: RecomputedRun) -> np.ndarray:
     if evidence.record.physics == "qp":
         return np.full(len(evidence.point_tilt), evidence.tolerances.normal)
     allowed = np.minimum(np.sqrt(2.0) * evidence.point_tilt + PARALLEL_TOLERANCE, MAX_TILT)
-    rolls, target = np.array([contact.rolls for contact in evidence.contacts], bool), evidence.point_contact_index
-    allowed[target != NONE] = np.where(rolls[target[target != NONE]], MAX_TILT, allowed[target != NONE])
+    rolls = np.array([contact.rolls for contact in evidence.contacts], bool)
+    planned = evidence.point_contact_index != NONE
+    allowed[planned] = np.where(rolls[evidence.point_contact_index[planned]], MAX_TILT, allowed[planned])
     return allowed
 
 
@@ -326,12 +333,11 @@ def contacts_not_in_scenario(plan: Plan) -> Iterator[str]:
                 }
             for name, value in differ.items():
                 allowed = (
-                    ", ".join(sorted({str(options[name]) for options in scenario_options if name in options}))
-                    or "nothing"
+                    ", ".join(sorted({str(options[name]) for options in scenario_options if name in options})) or "none"
                 )
                 yield (
                     f"stance {k}: {contact.patch} on {contact.support} has "
-                    f"{'no ' + name if value is None else f'{name} {value}'}, of which the scenario says {allowed}"
+                    f"{'no value of ' + name if value is None else f'{name} {value}'}; in the scenario: {allowed}"
                 )
     yield from _missing_options(plan.stances[-1], document)
 

@@ -190,13 +190,17 @@ def tracks_of(plan: Plan) -> tuple[list[TransitionTrack], list[str]]:
                 continue
             closed = stance.contacts if part else before.contacts
             problems += _segment_problems(plan, k, part, moving)
-            targets = tuple(course.target for course in segment.courses if course.target is not None)
+            targets = tuple(swing.target for swing in segment.courses if swing.target is not None)
             start_poses, end_poses = (end, end) if part else (start, end)
             rates = _boundary_derivatives(plan, k, part)
             problems += _boundary_problems(segment, part, rates)
             curve = SegmentCurve(segment.times, segment.q, *rates)
-            surroundings = closed, (*allowed_contacts, *targets), start_poses, end_poses, environment
-            tracks.append(TransitionTrack(k, part, title, segment, curve, *surroundings))
+            allowed = (*allowed_contacts, *targets)
+            track = TransitionTrack(
+                stance=k, part=part, title=title, segment=segment, curve=curve, closed=closed, allowed_contacts=allowed,
+                start_poses=start_poses, end_poses=end_poses, environment=environment,
+            )  # fmt: skip
+            tracks.append(track)
         contradictions += [f"stance {k} ({title}): {problem}" for problem in problems]
     return tracks, contradictions
 
@@ -211,23 +215,24 @@ def _boundary_derivatives(plan: Plan, k: int, part: int) -> tuple[np.ndarray | N
     timing, last = transition.segments[part].law, len(transition.segments) - 1
     found: list[np.ndarray | None] = []
     for stance, at_end, node in ((k - 1, part == 0, 0), (k, part == last, -1)):
-        passing = plan.stances[stance].passing
-        if passing is None or not at_end or timing is None:
+        state = plan.stances[stance].passing  # in which the robot passes the stance without coming to rest
+        if state is None or not at_end or timing is None:
             found.append(None)
             continue
-        slope = passing.v / timing.rate[node]
-        found.append(np.array([slope, (passing.vd - timing.change[node] * slope) / timing.rate[node] ** 2]))
+        sd, sdd = timing.rate[node], timing.change[node]
+        slope = state.v / sd
+        found.append(np.array([slope, (state.vd - sdd * slope) / sd**2]))
     return found[0], found[1]
 
 
 def _boundary_problems(segment: Segment, part: int, rates: Sequence[np.ndarray | None]) -> Iterator[str]:
-    """Yield the ends at which the rates of a segment differ from those with which its stance is passed."""
+    """Yield the ends at which velocity or acceleration of a segment differ from those in which its stance is passed."""
     for verb, state, expected in (("begins", segment.begin, rates[0]), ("ends", segment.finish, rates[1])):
         found = np.zeros(1) if state is None else np.array([state.v, state.vd])
         if not np.abs(found - (0.0 if expected is None else expected)).max() <= POSE_EPS * max(
             1.0, float(np.abs(found).max())
         ):
-            yield f"segment {part} {verb} with other rates than its stance is passed with"
+            yield f"segment {part} {verb} at a velocity or acceleration that differs from that of its stance"
 
 
 def _transition_problems(plan: Plan, k: int, moving: set[str]) -> Iterator[str]:
@@ -235,7 +240,7 @@ def _transition_problems(plan: Plan, k: int, moving: set[str]) -> Iterator[str]:
     stance, transition = plan.stances[k], plan.stances[k].transition
     assert transition is not None
     if transition.patch != stance.moved:
-        yield f"its transition is that of {transition.patch or 'a shift'}"
+        yield f"its transition moves {transition.patch or 'no patch'}, expected {stance.moved or 'none'}"
     max_segments = 2 if stance.change == "remove" else 1
     if not 1 <= len(transition.segments) <= max_segments:
         yield f"{len(transition.segments)} segments, expected 1{' or 2' if max_segments == 2 else ''}"
@@ -246,13 +251,13 @@ def _transition_problems(plan: Plan, k: int, moving: set[str]) -> Iterator[str]:
     staying = [contact for contact in stance.contacts if contact.patch in plan.stances[k - 1].patches]
     carried = {contact.carrier.name for contact in staying if contact.carrier is not None}
     if uncarried := sorted(moving - carried):
-        yield f"{', '.join(uncarried)} moves, and no contact on it does that"
+        yield f"{', '.join(uncarried)} moves, but no closed contact carries it"
 
 
 def _shape_problems(segment: Segment, part: int, nq: int, patches: Collection[str]) -> Iterator[str]:
     """Yield the invalid values of a segment, with which it cannot be checked."""
     where, times, q = f"segment {part}", segment.times, segment.q
-    names = [course.patch for course in segment.courses]
+    names = [swing.patch for swing in segment.courses]
     if len(set(names)) < len(names) or not set(names) <= set(patches):
         yield f"{where} has swing paths of {', '.join(names)}, expected patches of the robot, each once"
     if len(times) < MIN_KNOTS or q.shape != (len(times), nq) or segment.com.shape != (len(times), 3):
@@ -271,17 +276,17 @@ def _timing_problems(segment: Segment, where: str) -> Iterator[str]:
     """Yield the invalid values of a time parameterization."""
     timing = segment.law
     assert timing is not None
-    t, s, rate, _ = nodes = (timing.times, timing.path, timing.rate, timing.change)
+    t, s, sd, _ = nodes = (timing.times, timing.path, timing.rate, timing.change)
     if len({len(values) for values in nodes}) > 1 or len(t) < MIN_NODES:
         yield f"the timing of {where} has {len(t)} nodes, expected {MIN_NODES} or more, each with four numbers"
     elif not all(np.isfinite(values).all() for values in nodes):
         yield f"the timing of {where} has numbers that are not finite"
     elif t[0] != 0.0 or s[0] != 0.0 or min(np.diff(t).min(), np.diff(s).min()) <= 0.0:
         yield f"time or path of the timing of {where} do not increase from 0"
-    elif abs(s[-1] - segment.times[-1]) > POSE_EPS or not (rate > 0.0).all():
+    elif abs(s[-1] - segment.times[-1]) > POSE_EPS or not (sd > 0.0).all():
         yield f"the timing of {where} does not lead to the end of its path"
     elif not 0.0 <= timing.kept <= 1.0:
-        yield f"the timing of {where} keeps {timing.kept:g} of its margins, expected 0 to 1"
+        yield f"the timing of {where} keeps the share {timing.kept:g} of its margins, expected 0 to 1"
 
 
 def _segment_problems(plan: Plan, k: int, part: int, moving: set[str]) -> Iterator[str]:
@@ -300,65 +305,65 @@ def _segment_problems(plan: Plan, k: int, part: int, moving: set[str]) -> Iterat
     objects = segment.objects or {}
     if objects.keys() != moving or any(np.abs(objects[n] - stance.objects[n]).max() > POSE_EPS for n in moving):
         yield f"segment {part} moves {', '.join(objects) or 'no object'}, unlike its stance"
-    yield from _course_problems(plan, k, part, expected)
+    yield from _swing_problems(plan, k, part, expected)
 
 
-def _course_problems(plan: Plan, k: int, part: int, closed: dict[str, Contact]) -> Iterator[str]:
+def _swing_problems(plan: Plan, k: int, part: int, closed: dict[str, Contact]) -> Iterator[str]:
     """Yield the contradictions of the swing paths of a segment: lift-off, directions, touchdown."""
     stance = plan.stances[k]
     assert stance.transition is not None
-    courses = stance.transition.segments[part].courses
-    for course in courses:
-        old = previous_contact(plan.stances, k, part, course)
-        if course.patch in closed:
-            yield f"{course.patch} has a swing path, but is in contact"
-        if course.lifts_off and old is None:
-            yield f"{course.patch} leaves a support, but no earlier stance has it on one"
-        yield from _offset_problems(course, old)
-    yield from _arrival_problems(stance, part, courses)
-    yield from _waiting_problems(plan.stances[k + 1 :], courses)
-    only_lifts = len(courses) == 1 and courses[0].lifts_off and courses[0].target is None
-    if part and not (only_lifts and courses[0].patch == stance.moved):
+    swings = stance.transition.segments[part].courses
+    for swing in swings:
+        old = previous_contact(plan.stances, k, part, swing)
+        if swing.patch in closed:
+            yield f"{swing.patch} has a swing path, but is in contact"
+        if swing.lifts_off and old is None:
+            yield f"{swing.patch} leaves a support, but no earlier stance has it on one"
+        yield from _offset_problems(swing, old)
+    yield from _arrival_problems(stance, part, swings)
+    yield from _waiting_problems(plan.stances[k + 1 :], swings)
+    only_lifts = len(swings) == 1 and swings[0].lifts_off and swings[0].target is None
+    if part and not (only_lifts and swings[0].patch == stance.moved):
         yield f"segment 1 does not lift {stance.moved} off its support"
 
 
-def _offset_problems(course: SwingSpec, old: Contact | None) -> Iterator[str]:
+def _offset_problems(swing: SwingSpec, old: Contact | None) -> Iterator[str]:
     """Yield a lift or approach that is not along the normal of the support that the patch leaves or reaches."""
-    if not (np.isfinite(course.lift).all() and np.isfinite(course.approach).all()):
-        yield f"lift or approach of {course.patch} is not finite"
+    if not (np.isfinite(swing.lift).all() and np.isfinite(swing.approach).all()):
+        yield f"lift or approach of {swing.patch} is not finite"
         return
-    normal = None if course.target is None else course.target.normal
+    normal = None if swing.target is None else swing.target.normal
     lift_normal = normal if old is None else old.normal
-    for direction, offset, name in ((lift_normal, course.lift, "lift"), (normal, course.approach, "approach")):
+    for direction, offset, name in ((lift_normal, swing.lift, "lift"), (normal, swing.approach, "approach")):
         if direction is None:
             if np.abs(offset).max() > POSE_EPS:
-                yield f"the {name} of {course.patch} belongs to no support"
+                yield f"the {name} of {swing.patch} belongs to no support"
         elif offset @ direction < -POSE_EPS or np.abs(offset - (offset @ direction) * direction).max() > POSE_EPS:
-            yield f"the {name} of {course.patch} is not along the normal of its support"
+            yield f"the {name} of {swing.patch} is not along the normal of its support"
 
 
-def _arrival_problems(stance: PlannedStance, part: int, courses: Sequence[SwingSpec]) -> Iterator[str]:
+def _arrival_problems(stance: PlannedStance, part: int, swings: Sequence[SwingSpec]) -> Iterator[str]:
     """Yield a difference between the patches that touch down and the contact that the stance adds."""
-    arriving = [course for course in courses if course.target is not None and not course.hold]
+    arriving = [swing for swing in swings if swing.target is not None and not swing.hold]
     expected = [stance.contact(stance.moved)] if stance.change == "add" and stance.moved in stance.patches else []
-    if [course.patch for course in arriving] != [contact.patch for contact in expected]:
-        names = ", ".join(course.patch for course in arriving) or "no patch"
+    if [swing.patch for swing in arriving] != [contact.patch for contact in expected]:
+        names = ", ".join(swing.patch for swing in arriving) or "no patch"
         yield f"segment {part} brings {names} to a support, expected {', '.join(c.patch for c in expected) or 'none'}"
     elif expected and not (arriving[0].target and arriving[0].target.same_place(expected[0], POSE_EPS)):
         yield f"segment {part} brings {expected[0].patch} to another place than its stance"
 
 
-def _waiting_problems(later: Sequence[PlannedStance], courses: Sequence[SwingSpec]) -> Iterator[str]:
+def _waiting_problems(later: Sequence[PlannedStance], swings: Sequence[SwingSpec]) -> Iterator[str]:
     """Yield the patches that wait above a position at which no later stance has a contact."""
     contacts = [contact for stance in later for contact in stance.contacts]
-    for course in courses:
-        if course.hold and not any(course.target and course.target.same_place(c, POSE_EPS) for c in contacts):
-            yield f"{course.patch} waits above a place that no later stance has"
+    for swing in swings:
+        if swing.hold and not any(swing.target and swing.target.same_place(c, POSE_EPS) for c in contacts):
+            yield f"{swing.patch} waits above a place that no later stance has"
 
 
-def previous_contact(stances: Sequence[PlannedStance], k: int, part: int, course: SwingSpec) -> Contact | None:
+def previous_contact(stances: Sequence[PlannedStance], k: int, part: int, swing: SwingSpec) -> Contact | None:
     """Return the contact that a patch leaves as segment ``part`` of the transition to stance k starts, or None."""
-    if not course.lifts_off:
+    if not swing.lifts_off:
         return None
     candidates = stances[k - 1] if part else stances[max(k - 2, 0)]
-    return next((contact for contact in candidates.contacts if contact.patch == course.patch), None)
+    return next((contact for contact in candidates.contacts if contact.patch == swing.patch), None)

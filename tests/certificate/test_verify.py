@@ -333,7 +333,7 @@ def test_the_force_limit_of_a_contact_is_along_its_normal(run, most, passes):
 def test_a_certificate_fits_a_terminal_and_loses_nothing():
     checks = (
         Check("integration identity", 6.7e-16, "m, rad, m/s, rad/s", "<= 1e-09", True, "base rotation x, t = 15.340 s"),
-        Check("contact normals", 0.5, "of what these faces can have", "<= 1", True, "point 0 of sole at t = 0.0 s"),
+        Check("contact normals", 0.5, "of the allowed tilt", "<= 1", True, "point 0 of sole at t = 0.0 s"),
         Check("fall", 0.0, "m", "<= 0.2", True, "t = 1.000 s"),
     )
     report = Report("a run", checks, {})

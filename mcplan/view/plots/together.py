@@ -1,5 +1,4 @@
-"""Figure that compares several runs: CoM height, contact force, torque, friction, distance of the CoM to
-the edge of its support region."""
+"""Comparison figure of several runs: CoM height, contact force, torque, friction, CoM to the support region's edge."""
 
 from collections.abc import Sequence
 

@@ -180,7 +180,7 @@ def test_a_stance_passed_faster_than_its_motions_fails_the_certificate(walk):
     robot, stance = walk.scenario.robot, walk.stances[3]
     faster = BoundaryState.at(robot, stance.q, 1.2 * stance.passing.v, stance.passing.vd)
     found = failures(changed(walk, 3, passing=faster))
-    assert "other rates than its stance is passed with" in found["transition: stances"]
+    assert "differs from that of its stance" in found["transition: stances"]
     found = failures(
         changed(walk, 3, passing=BoundaryState.at(robot, stance.q, stance.passing.v, 2.0 * stance.passing.vd))
     )

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 
 from mcplan.control.command import Command, PointLoads
+from mcplan.control.contact_detectors import LiftOffDetector, SlipDetector
 from mcplan.control.criteria import LazyValues, Measurement
 from mcplan.control.further_tasks import FurtherTasks
 from mcplan.control.handled import HandledObjects
@@ -24,7 +25,6 @@ from mcplan.control.phases import height_over, phases_of
 from mcplan.control.program import program_of
 from mcplan.control.stepping import Stepping
 from mcplan.control.task_set import TaskSet
-from mcplan.control.watches import LiftOffDetector, SlipDetector
 from mcplan.errors import InputError
 from mcplan.motion.limb_path import Pose
 from mcplan.motion.pendulum import frequency

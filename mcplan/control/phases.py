@@ -7,8 +7,8 @@ from typing import Protocol
 import numpy as np
 
 from mcplan.control.command import Ramp
+from mcplan.control.contact_detectors import TOUCH_FRACTION
 from mcplan.control.motion import Motion
-from mcplan.control.watches import TOUCH_FRACTION
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.motion.limb_path import LimbPath, Pose
 from mcplan.motion.spline import PostureSpline, Spline

@@ -1,12 +1,13 @@
 """Feasibility of stances and of the motions between them in one scene, cached by value, within a budget.
 
 Its parts share a scene and a budget: `PostureFinder` (one posture per stance), `MotionChecker` (swings and shifts
-between postures) and `LinkOccupancy` (collisions of a link at its contact). `FailureCache` keeps the results for whole
-motions.
+between postures) and `LinkOccupancy` (collisions of a link at its contact). `MotionCheckCache` keeps the results of checks of
+whole motions.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -24,7 +25,7 @@ from mcplan.planning.posture.support_cache import contact_key
 from mcplan.planning.posture.task import PostureSettings
 from mcplan.planning.transition.finder import LIFT_HEIGHTS_M, lift_and_approach
 from mcplan.planning.transition.knots import MAX_DEFICIT_M, Knots
-from mcplan.planning.transition.segments import BodyShift, ProvenMotion, SegmentCache, SwingMotion
+from mcplan.planning.transition.segments import BodyShift, CheckedMotion, SegmentCache, SwingMotion
 from mcplan.planning.transition.transition import Segment
 from mcplan.robot.anatomy import HRP2_SCALE, RobotScale
 from mcplan.robot.pose import base_orientation, heading_rotation, with_base
@@ -91,17 +92,17 @@ class CallBudget:
 
 
 @dataclass
-class FailureCache:
-    """Results of checks of whole motions, and the kinds of motions of which one was blocked.
+class MotionCheckCache:
+    """Violations of the whole motions checked so far, and the kinds of motions of which one was blocked.
 
     Attributes
     ----------
     violations : violations of each motion, by its key; empty if the motion is feasible.
-    doubted : kinds of which one motion was blocked; further motions of these kinds are checked as a whole.
+    blocked_kinds : kinds of which one motion was blocked; further motions of these kinds are checked as a whole.
     """
 
     violations: dict[tuple, tuple[Violation, ...]] = field(default_factory=dict)
-    doubted: set[tuple] = field(default_factory=set)
+    blocked_kinds: set[tuple] = field(default_factory=set)
 
 
 class Feasibility:
@@ -127,7 +128,7 @@ class Feasibility:
         reference: np.ndarray,
         standing: Sequence[str],
         control: ControlSettings,
-        failures: FailureCache | None = None,
+        failures: MotionCheckCache | None = None,
     ):
         self.robot, self.environment, self.control = robot, environment, control
         self.min_load = MIN_LOAD_N * robot.scale.mass**3
@@ -135,7 +136,7 @@ class Feasibility:
         self.budget = CallBudget()
         self.references = ReferencePostures(robot, reference, standing)
         self.postures = PostureFinder(self)
-        self.motions = MotionChecker(self, failures or FailureCache())
+        self.motions = MotionChecker(self, failures or MotionCheckCache())
         self.occupancy = LinkOccupancy(robot, self.collisions, reference, control.avoidance.swing_clearance)
 
     def generator(self, settings: PostureSettings) -> PostureGenerator:
@@ -144,43 +145,58 @@ class Feasibility:
         return PostureGenerator(self.robot, self.environment, scaled, self.collisions)
 
 
+MISSING_PATCH_COST, START_BONUS = 0.6, 0.05
+"""Score of a reference, relative to a patch that it shares with the contacts: cost of a patch that has no contact, and
+bonus of the start, which decides between references that fit equally well."""
+
+
+class ReferencePosture(NamedTuple):
+    """A preferred posture q (nq,), the patches that it stands on, and whether it is that of the start."""
+
+    patches: frozenset[str]
+    q: np.ndarray
+    is_start: bool
+
+
 class ReferencePostures:
     """Preferred postures: that of the start, the robot's named ones, and their mirror images."""
 
     def __init__(self, robot: Robot, reference: np.ndarray, standing: Sequence[str]):
         self.robot = robot
-        self.all = [(frozenset(standing), reference, True)]
+        self.postures = [ReferencePosture(frozenset(standing), reference, True)]
         mirror = Mirror.of(robot)
         for name in robot.postures:
             q = robot.posture(name)
             ground = ground_patches(robot, q)
-            self.all.append((ground, q, False))
+            self.postures.append(ReferencePosture(ground, q, False))
             if mirror is not None and (mirrored_ground := frozenset(mirror.patch[patch] for patch in ground)) != ground:
-                self.all.append((mirrored_ground, mirror.posture(q), False))
+                self.postures.append(ReferencePosture(mirrored_ground, mirror.posture(q), False))
 
     def fits(self, names: set[str]) -> bool:
         """Whether one of the references stands on one of these patches."""
-        return any(standing & names for standing, *_ in self.all)
+        return any(reference.patches & names for reference in self.postures)
 
     def guide(self, contacts: Sequence[Contact], q: np.ndarray) -> np.ndarray:
         """Return the reference posture whose patches fit the contacts best, moved onto them; ``q`` if none fits."""
         names = {contact.patch for contact in contacts}
         best_score, best = -np.inf, None
-        for standing, reference, start in self.all:
-            if not standing & names:
+        for reference in self.postures:
+            patches = reference.patches
+            if not patches & names:
                 continue
-            score = len(standing & names) - 0.6 * len(standing - names) + (0.05 if start else 0.0)
+            bonus = START_BONUS if reference.is_start else 0.0
+            score = len(patches & names) - MISSING_PATCH_COST * len(patches - names) + bonus
             if score > best_score + 1e-9:
-                best_score, best = score, (standing, reference)
+                best_score, best = score, reference
         if best is None:
             return q
-        placed = guide_posture(self.robot, best[1], sorted(best[0]), contacts)
+        placed = guide_posture(self.robot, best.q, sorted(best.patches), contacts)
         return q if placed is None else placed
 
     def offset(self, first: str, second: str) -> np.ndarray | None:
         """Return the offset (3,) of two patches in a reference that stands on both, in the base's heading frame."""
-        for standing, q, _ in self.all:
-            if first in standing and second in standing:
+        for patches, q, _ in self.postures:
+            if first in patches and second in patches:
                 offset = self.robot.frame_pose(q, second)[:3, 3] - self.robot.frame_pose(q, first)[:3, 3]
                 return heading_rotation(q).T @ offset
         return None
@@ -211,9 +227,9 @@ class PostureFinder:
         contacts: Sequence[Contact],
         unloaded: Sequence[str],
         q: np.ndarray,
-        free: dict[str, Freedom] | None = None,
-        held: Sequence[Contact] | None = None,
-        near: bool = False,
+        free_coordinates: dict[str, Freedom] | None = None,
+        held_contacts: Sequence[Contact] | None = None,
+        near_previous: bool = False,
     ) -> PostureResult:
         """Return the posture of a stance; ``unloaded`` contacts are in place without force.
 
@@ -223,9 +239,9 @@ class PostureFinder:
         Parameters
         ----------
         q : (nq,) previous posture.
-        free : free coordinates of the contacts, by patch.
-        held : contacts that stay closed during the motion from ``q``; with these the posture is reachable from ``q``.
-        near : whether the posture is close to ``q`` instead of the reference.
+        free_coordinates : free coordinates of the contacts, by patch.
+        held_contacts : contacts that stay closed during the motion from ``q``; with these the posture is reachable from ``q``.
+        near_previous : whether the posture is close to ``q`` instead of the reference.
 
         Raises
         ------
@@ -233,20 +249,22 @@ class PostureFinder:
             When the budget is spent.
         """
         contacts = tuple(sorted(contacts, key=lambda contact: contact.patch))
-        leaving = tuple(sorted({contact.patch for contact in held or ()}.intersection(unloaded)))
-        key, result = self._near_guide(contacts, unloaded, q, free or {}, q if near else None, leaving)
+        # held patches without load are lifted next
+        lifted_next = tuple(sorted({contact.patch for contact in held_contacts or ()}.intersection(unloaded)))
+        free, guide = free_coordinates or {}, q if near_previous else None
+        key, result = self._near_guide(contacts, unloaded, q, free, guide, lifted_next)
         touching = [contact.patch for contact in contacts]
-        crossing_limbs = () if near or not result.found else self.free_limbs.crossing(touching, q, result.q)
+        crossing_limbs = () if near_previous or not result.found else self.free_limbs.crossing(touching, q, result.q)
         if crossing_limbs:
             guide = self.free_limbs.keep_limbs(crossing_limbs, q, self.references.guide(contacts, q))
-            adapted_key, adapted = self._near_guide(contacts, unloaded, q, free or {}, guide, leaving)
+            adapted_key, adapted = self._near_guide(contacts, unloaded, q, free, guide, lifted_next)
             if adapted.found and not self.free_limbs.crossing(touching, q, adapted.q):
                 key, result = adapted_key, adapted
-        if held is None or not result.found:
+        if held_contacts is None or not result.found:
             return result
-        link = (key, tuple(contact_key(contact) for contact in held), q.tobytes())
+        link = (key, tuple(contact_key(contact) for contact in held_contacts), q.tobytes())
         if link not in self._connected:
-            self._connected[link] = self.continuity.make_reachable(held, result, q)
+            self._connected[link] = self.continuity.make_reachable(held_contacts, result, q)
         return self._connected[link]
 
     def _near_guide(
@@ -256,7 +274,7 @@ class PostureFinder:
         q: np.ndarray,
         free: dict[str, Freedom],
         guide: np.ndarray | None,
-        leaving: tuple[str, ...],
+        lifted_next: tuple[str, ...],
     ) -> tuple[tuple, PostureResult]:
         """Return the cache key and the posture of a stance near a guide; without a guide near the reference."""
         if guide is None and not self.references.fits({contact.patch for contact in contacts}):
@@ -266,21 +284,23 @@ class PostureFinder:
             tuple(sorted(unloaded)),
             tuple(sorted(free.items(), key=lambda item: item[0])),
             b"" if guide is None else guide.tobytes(),
-            leaving,
+            lifted_next,
         )
         if key not in self._found:
             self.budget.spend()
             loaded = [contact.patch for contact in contacts if contact.patch not in unloaded]
             guide = self.references.guide(contacts, q) if guide is None else guide
-            found = self._quick.generate(contacts, loaded, guide, [q], free, leaving=leaving)
+            found = self._quick.generate(contacts, loaded, guide, [q], free, leaving=lifted_next)
             if any(v.kind == "torque" and v.amount <= MAX_REPAIRED_TORQUE for v in found.violations):
-                found = self.generator.generate(contacts, loaded, guide, [q], free, leaving=leaving)
+                found = self.generator.generate(contacts, loaded, guide, [q], free, leaving=lifted_next)
             self._found[key] = with_com_inset(found, self.robot.scale)
         return key, self._found[key]
 
 
 class LinkOccupancy:
-    """Collision check of a link at its contact, if the contact fixes its pose whatever the posture.
+    """Collision check of a link in contact.
+
+    It needs no posture, since a contact with six constraints fixes the pose of the link; other contacts are not checked.
 
     Parameters
     ----------
@@ -339,20 +359,20 @@ class MotionChecker:
     failures : violations of blocked motions.
     """
 
-    def __init__(self, scene: Feasibility, failures: FailureCache):
+    def __init__(self, scene: Feasibility, failures: MotionCheckCache):
         self.robot, self.budget, self.failures = scene.robot, scene.budget, failures
         self.segments = SegmentCache(scene.robot, scene.environment, scene.control, scene.collisions)
         self._swing_generator = scene.generator(PostureSettings(steps=15, collision_rounds=5, torque_rounds=0))
         self._swings: dict[tuple, tuple[Violation, ...]] = {}
 
     def clear_failures(self) -> None:
-        """Clear the doubted kinds of motions; results of single motions are kept."""
-        self.failures.doubted.clear()
+        """Clear the blocked kinds of motions; results of single motions are kept."""
+        self.failures.blocked_kinds.clear()
 
     def swing(self, swing: SwingMotion) -> tuple[Violation, ...]:
         """Return the violations of a swing at the best lift height.
 
-        The swing is checked at a few points, or as a whole if its kind is doubted.
+        The swing is checked at a few points, and as a whole if a motion of its kind was blocked.
 
         The orientation of a flat patch that moves from surface to surface is interpolated. That of edges, grasps, and
         patches that come from the air or replace another patch of their limb is free.
@@ -360,24 +380,24 @@ class MotionChecker:
         key = swing.key
         if key not in self._swings:
             self._swings[key] = self._check_points(swing)
-        if self._swings[key] or swing.kind not in self.failures.doubted:
+        if self._swings[key] or swing.kind not in self.failures.blocked_kinds:
             return self._swings[key]
         return self._check_whole(swing)
 
     def shift(self, shift: BodyShift) -> tuple[Violation, ...]:
-        """Return the violations of a body motion before a lift if its kind is doubted, else none.
+        """Return the violations of a body motion before a lift.
 
-        All shifts are checked when they are part of a path.
+        It is checked only if a motion of its kind was blocked. Otherwise the check waits until the path is found.
         """
-        return self._check_whole(shift) if shift.kind in self.failures.doubted else ()
+        return self._check_whole(shift) if shift.kind in self.failures.blocked_kinds else ()
 
-    def violations(self, motion: ProvenMotion) -> tuple[Violation, ...]:
-        """Return the violations along a whole motion; if there are any, its kind becomes doubted."""
+    def violations(self, motion: CheckedMotion) -> tuple[Violation, ...]:
+        """Return the violations along a whole motion; if there are any, its kind counts as blocked."""
         cache, key = self.failures.violations, motion.key
         if key not in cache:
             cache[key] = passage_violations(motion.probe(self.segments), motion.patch) or self._check_planned(motion)
             if cache[key]:
-                self.failures.doubted.add(motion.kind)
+                self.failures.blocked_kinds.add(motion.kind)
         return cache[key]
 
     def collision_message(self, contacts: tuple[Contact, ...], q: np.ndarray, end: np.ndarray) -> str:
@@ -391,7 +411,7 @@ class MotionChecker:
         self.budget.calls += CALLS_PER_MOTION * (len(self.failures.violations) - known_count)
         return found
 
-    def _check_planned(self, motion: ProvenMotion) -> tuple[Violation, ...]:
+    def _check_planned(self, motion: CheckedMotion) -> tuple[Violation, ...]:
         """Return the violations of the motion as planned: collisions, or missing static equilibrium."""
         found = motion.segment(self.segments)
         if obstruction := passage_violations(found, motion.patch):
@@ -415,15 +435,18 @@ class MotionChecker:
         is_free = before is None or after.kind == "grasp" or len(after.selection) < 6
         finder, swing_contact = self.segments.finder, _swing_contact(after, is_free)
         smallest: tuple[Violation, ...] = ()
-        # a shank lifts only its knee; if that presses the foot into the floor, its toes are lifted, too
+        # try first the path of the patch alone, then also paths of the other patches of its limb: a shank that lifts only
+        # its knee may press its toes into the floor
         other_patches = swing.added[1:] if before is not None else ()
-        for extra_height, moved_along in [(h, ()) for h in CHECKED_LIFT_HEIGHTS_M] + [
+        for extra_height, further_patches in [(h, ()) for h in CHECKED_LIFT_HEIGHTS_M] + [
             (h, other_patches) for h in CHECKED_LIFT_HEIGHTS_M if other_patches
         ]:
             height = finder.settings.avoidance.swing_clearance + self.robot.scale.leg * extra_height
             lift, approach = lift_and_approach(start[1], after, before, height)
             paths = [(swing_contact, LimbPath(start, end, lift, approach, finder.timing))]
-            paths += [(_swing_contact(other, True), self._second_path(swing, other, height)) for other in moved_along]
+            paths += [
+                (_swing_contact(other, True), self._second_path(swing, other, height)) for other in further_patches
+            ]
             found = self._check_paths(paths, swing)
             if not found:
                 return ()
@@ -434,13 +457,15 @@ class MotionChecker:
     def _check_paths(self, paths: Sequence[tuple[Contact, LimbPath]], swing: SwingMotion) -> tuple[Violation, ...]:
         """Return the violations of postures with the patches at a few points of their paths."""
         q, names = swing.q0, [contact.patch for contact in swing.common]
-        passing = tuple(swing_contact.patch for swing_contact, _ in paths)
+        swinging_patches = tuple(swing_contact.patch for swing_contact, _ in paths)
         for share in CHECKED_SWING_SHARES:
             self.budget.spend()
             samples = [(swing_contact, path.sample(share * path.duration)) for swing_contact, path in paths]
             moving_contacts = [replace(swing_contact, R=pose.R, p=pose.p) for swing_contact, pose in samples]
             ends = [swing.q0, swing.q1] if share < 0.5 else [swing.q1, swing.q0]
-            result = self._swing_generator.generate((*swing.common, *moving_contacts), names, q, ends, passing=passing)
+            result = self._swing_generator.generate(
+                (*swing.common, *moving_contacts), names, q, ends, passing=swinging_patches
+            )
             if not result.found and not is_nearly_feasible(result):
                 return result.violations
             q = result.q

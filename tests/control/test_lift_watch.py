@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from mcplan.control.contact_detectors import LIFT_OFF_HEIGHT_M, TOUCH_FRACTION, LiftOffDetector
 from mcplan.control.handled import HandledObjects
 from mcplan.control.motion import Motion
 from mcplan.control.task_set import TaskSet
-from mcplan.control.watches import LIFT_OFF_HEIGHT_M, TOUCH_FRACTION, LiftOffDetector
 from mcplan.robot.robot_file import load_robot
 from mcplan.robot.terms import Terms
 from mcplan.scene.environment import Environment, Surface

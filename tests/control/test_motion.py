@@ -8,6 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.control.arrival import Arrivals
+from mcplan.control.contact_detectors import TOUCH_FRACTION
 from mcplan.control.controller import ROTATION_LEVER_M, WholeBodyController
 from mcplan.control.criteria import Measurement, criterion_of
 from mcplan.control.motion import Motion
@@ -29,7 +30,6 @@ from mcplan.control.phases import (
     Unload,
     height_over,
 )
-from mcplan.control.watches import TOUCH_FRACTION
 from mcplan.errors import SimulationFailed
 from mcplan.motion.spline import PostureSpline
 from mcplan.motion.time_parameterization import TimeParameterization

@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.control.command import LoadedContact, Ramp
-from mcplan.control.watches import MAX_FRICTION_FACTOR, MIN_FRICTION_FACTOR, SlipDetector
+from mcplan.control.contact_detectors import MAX_FRICTION_FACTOR, MIN_FRICTION_FACTOR, SlipDetector
 from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
 

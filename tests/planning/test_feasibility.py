@@ -83,8 +83,8 @@ def test_legs_that_are_lifted_next_may_be_straight_and_those_that_arrive_may_not
 
     checks.postures._quick, (left, right) = SimpleNamespace(generate=generate), scene.feet(0.0)
     checks.postures.continuity = SimpleNamespace(make_reachable=lambda held, result, q: result)
-    checks.postures.find((left, right), ["right_sole"], q, held=(left, right))
-    checks.postures.find((left, right), ["right_sole"], q, held=(left,))
+    checks.postures.find((left, right), ["right_sole"], q, held_contacts=(left, right))
+    checks.postures.find((left, right), ["right_sole"], q, held_contacts=(left,))
     assert asked == [("right_sole",), ()]
 
 
@@ -191,8 +191,8 @@ def test_a_stance_that_no_reference_fits_has_a_posture_for_each_one_before(scene
         replace(result(com_inset=1.0), q=guide)
     ))  # fmt: skip
     hand = [scene.contact("left_hand", "table", x=0.0, y=0.2, yaw=0.0)]
-    assert not any("left_hand" in bearing for bearing, *_ in checks.references.all[:1])
-    checks.references.all = checks.references.all[:1]
+    assert not any("left_hand" in bearing for bearing, *_ in checks.references.postures[:1])
+    checks.references.postures = checks.references.postures[:1]
     raised = q + np.eye(len(q))[2] * 0.1
     found = [checks.postures.find(hand, (), one).q[2] for one in (q, raised, q)]
     assert found == pytest.approx([q[2], raised[2], q[2]])
@@ -279,7 +279,7 @@ def test_knee_and_toe_of_a_shank_are_lifted_together_where_the_knee_alone_would_
         for patch, x, y, yaw in places
     )
     common = tuple(contact for contact in start if contact.patch not in leg)
-    lifted = checks.postures.find(start, leg, q, held=start)
+    lifted = checks.postures.find(start, leg, q, held_contacts=start)
     free = dict.fromkeys(leg, Freedom(x=0.03, y=0.03, yaw=0.1))
     placed = checks.postures.find((*common, *added), leg, lifted.q, free, common)
     assert lifted.found, lifted.stage

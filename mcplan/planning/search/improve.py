@@ -38,7 +38,7 @@ from mcplan.planning.posture.result import Violation
 from mcplan.planning.posture.task import PostureSettings
 from mcplan.planning.search.node import ContactStep, Move, StanceNode, shifts_to, swing_to
 from mcplan.planning.search.stance_search import StanceSearch
-from mcplan.planning.transition.segments import ProvenMotion, Retraction
+from mcplan.planning.transition.segments import CheckedMotion, Retraction
 from mcplan.scene.contact import Contact
 from mcplan.util.progress import report_progress
 
@@ -233,7 +233,7 @@ class BlockedMotion:
     """A blocked motion, the node that it leads to, and the violations along it."""
 
     node: StanceNode
-    motion: ProvenMotion
+    motion: CheckedMotion
     violations: tuple[Violation, ...]
 
 
@@ -258,7 +258,7 @@ def blocked_motions(feasibility: Feasibility, path: Sequence[StanceNode]) -> Ite
             yield BlockedMotion(node, motion, violations)
 
 
-def _motions(feasibility: Feasibility, path: Sequence[StanceNode]) -> Iterator[tuple[int, StanceNode, ProvenMotion]]:
+def _motions(feasibility: Feasibility, path: Sequence[StanceNode]) -> Iterator[tuple[int, StanceNode, CheckedMotion]]:
     """Yield (index, node, motion) for each motion of a path as in the plan; the motion leads to the node.
 
     If a patch was lifted clear of its support, the next motion begins in the posture at the end of that lift.

@@ -182,7 +182,7 @@ class MoveChecker:
         parent, (removed,), (added,) = attempt.parent, attempt.move.removed, attempt.added
         both = _by_patch((*parent.contacts, added))
         for change, idle, after in (("add", added.patch, both), ("remove", removed, (*attempt.common, added))):
-            result = self.postures.find(both, [idle], attempt.q, held=parent.contacts)
+            result = self.postures.find(both, [idle], attempt.q, held_contacts=parent.contacts)
             if not result.found:
                 return Rejection(f"roll, {result.stage}", result.violations)
             attempt.advance_to(result)
@@ -195,7 +195,7 @@ class MoveChecker:
         parent, removed = attempt.parent, attempt.move.removed
         if not removed or attempt.move.rolling:
             return None
-        unloaded_posture = self.postures.find(parent.contacts, removed, attempt.q, held=parent.contacts)
+        unloaded_posture = self.postures.find(parent.contacts, removed, attempt.q, held_contacts=parent.contacts)
         if not unloaded_posture.found and removed in parent.unliftable:
             return Rejection("its limb could not be lifted", count_only=True)
         if not unloaded_posture.found:
@@ -204,7 +204,9 @@ class MoveChecker:
         leaving = tuple(contact for contact in parent.contacts if contact.patch in removed)
         shift_violations = self.motions.shift(BodyShift(parent.contacts, leaving, attempt.q, unloaded_posture.q))
         if shift_violations:
-            alternative = self.postures.find(parent.contacts, removed, attempt.q, held=parent.contacts, near=True)
+            alternative = self.postures.find(
+                parent.contacts, removed, attempt.q, held_contacts=parent.contacts, near_previous=True
+            )
             if alternative.found and not self.motions.shift(
                 BodyShift(parent.contacts, leaving, attempt.q, alternative.q)
             ):
@@ -231,7 +233,7 @@ class MoveChecker:
         """
         opens = tuple(contact for contact in contacts if contact.patch == patch)
         for near in (True, False):
-            result = self.postures.find(contacts, unloaded, q, held=contacts, near=near)
+            result = self.postures.find(contacts, unloaded, q, held_contacts=contacts, near_previous=near)
             if result.found and not self.motions.shift(BodyShift(contacts, opens, q, result.q)):
                 return result.q
         return None
@@ -249,7 +251,7 @@ class MoveChecker:
             return Rejection(f"place, {placed.stage}", placed.violations)
         blocked = self._blocked_swing(attempt, placed)
         if blocked:
-            alternative = self.postures.find(contacts, unloaded, attempt.q, attempt.free, common, near=True)
+            alternative = self.postures.find(contacts, unloaded, attempt.q, attempt.free, common, near_previous=True)
             if alternative.found and not self._blocked_swing(attempt, alternative):
                 placed, blocked = alternative, ()
         swing = self._swing(attempt, placed)

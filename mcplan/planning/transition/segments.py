@@ -239,5 +239,5 @@ class Retraction:
         return f"{self.patch} off {self.leaving.support}"
 
 
-ProvenMotion = SwingMotion | BodyShift | Retraction
+CheckedMotion = SwingMotion | BodyShift | Retraction
 """Motions between stances that the search checks."""

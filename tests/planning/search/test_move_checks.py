@@ -39,8 +39,10 @@ class Checks:
         self.budget, self.overhang = CallBudget(), np.inf
         self.asked, self.swings, self.answers, self.hit, self.blocked_swings = [], [], {}, None, ()
 
-    def find(self, contacts, unloaded, q, free=None, held=None, near=False):
-        self.asked.append((names(contacts), sorted(unloaded), float(q[0]), None if held is None else names(held)))
+    def find(self, contacts, unloaded, q, free_coordinates=None, held_contacts=None, near_previous=False):
+        self.asked.append(
+            (names(contacts), sorted(unloaded), float(q[0]), None if held_contacts is None else names(held_contacts))
+        )
         return self.answers.get(len(self.asked)) or posture(
             len(self.asked), contacts=contacts, wrenches={c.patch: np.full(6, 20.0) for c in contacts[:1]}
         )

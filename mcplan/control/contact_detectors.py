@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.control.command import LoadedContact
+from mcplan.control.criteria import ROUNDING_S
 from mcplan.control.motion import Motion
 from mcplan.motion.limb_path import Pose
 from mcplan.robot.pose import cross_matrix
@@ -28,8 +29,8 @@ SLIP_SPEED_M_S = 0.03
 """Sliding speed above which a contact counts as slipping."""
 
 MAX_FRICTION_FACTOR, MIN_FRICTION_FACTOR = 0.9, 0.2
-"""A slip multiplies the usable friction coefficient by the first factor or less, down to the second factor of the
-planned coefficient."""
+"""After a slip the usable friction coefficient is at most the first factor times its former value, but at least the
+second factor times the planned one."""
 
 ZERO_WRENCH = np.zeros(6)
 """Wrench of a patch that has no measured wrench."""
@@ -75,7 +76,7 @@ class SlipDetector:
             normal_force = float(force @ normal)
             if normal_force < self.settings.contact.touch_force:
                 self._since.pop(patch, None)
-            elif t - self._since.setdefault(patch, t) >= self.settings.recovery.slip_time - 5e-10:
+            elif t - self._since.setdefault(patch, t) >= self.settings.recovery.slip_time - ROUNDING_S:
                 del self._since[patch]
                 self._reduce_friction(t, terms, motion, patch, _tangential_norm(force, normal) / normal_force)
 
@@ -132,8 +133,11 @@ def _centre_map(contact: Contact) -> np.ndarray:
 
 
 TOUCH_FRACTION = 0.25
-"""Fraction of the touch force that counts as touch. A contact with a larger commanded force that bears less than a
-fifth of it has lifted off; once it bears this much, it has touched down again."""
+"""Fraction of the touch force at which a lifted contact has touched down again."""
+
+LIFT_OFF_FRACTION = 0.2
+"""Fraction of the touchdown force of `TOUCH_FRACTION` below which a contact has lifted off, if its commanded force exceeds
+the touchdown force."""
 
 LIFT_OFF_HEIGHT_M = 2e-3
 """A contact without force that is this far above its touchdown (m) has lifted off, even if no force is commanded.
@@ -180,12 +184,12 @@ class LiftOffDetector:
                     motion.contacts[patch] = replace(
                         loaded, is_lifted=False, place=_touchdown_pose(loaded, terms.frame(patch))
                     )
-            elif force > 0.2 * self._min_force or (
+            elif force > LIFT_OFF_FRACTION * self._min_force or (
                 _normal_force(contact, commanded) < self._min_force
                 and _height_above_touchdown(loaded, terms.frame(patch).p) < LIFT_OFF_HEIGHT_M
             ):
                 self._since.pop(patch, None)
-            elif t - self._since.setdefault(patch, t) >= self.settings.recovery.lift_time - 5e-10:
+            elif t - self._since.setdefault(patch, t) >= self.settings.recovery.lift_time - ROUNDING_S:
                 del self._since[patch]
                 motion.contacts[patch] = replace(loaded, is_lifted=True)
                 motion.note(t, f"{patch} carries no load: it is lowered again", (patch,))
@@ -201,9 +205,9 @@ def _normal_force(contact: Contact, wrenches: Mapping[str, np.ndarray]) -> float
 
 
 def _touchdown_pose(loaded: LoadedContact, frame: FrameTerms) -> Pose:
-    """Return the pose of a contact after touchdown: its tangential position is kept, else it would wander.
+    """Return the pose of a contact after touchdown: only the height is measured, so that the contact does not drift.
 
-    A ball has rolled: its measured pose counts.
+    A ball may have rolled, so for a ball the whole measured pose is taken.
     """
     if loaded.contact.radius:
         return frame.R.copy(), frame.p.copy()

@@ -133,11 +133,11 @@ def _centre_map(contact: Contact) -> np.ndarray:
 
 
 TOUCH_FRACTION = 0.25
-"""Fraction of the touch force at which a lifted contact has touched down again."""
+"""Fraction of the touch force, from which on a lifted contact has touched down again."""
 
 LIFT_OFF_FRACTION = 0.2
-"""Fraction of the touchdown force of `TOUCH_FRACTION` below which a contact has lifted off, if its commanded force exceeds
-the touchdown force."""
+"""Fraction of the touchdown force below which a contact has lifted off, if its commanded force exceeds the touchdown
+force, which is `TOUCH_FRACTION` of the touch force."""
 
 LIFT_OFF_HEIGHT_M = 2e-3
 """A contact without force that is this far above its touchdown (m) has lifted off, even if no force is commanded.

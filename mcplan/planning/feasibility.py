@@ -1,8 +1,8 @@
 """Feasibility of stances and of the motions between them in one scene, cached by value, within a budget.
 
 Its parts share a scene and a budget: `PostureFinder` (one posture per stance), `MotionChecker` (swings and shifts
-between postures) and `LinkOccupancy` (collisions of a link at its contact). `MotionCheckCache` keeps the results of checks of
-whole motions.
+between postures) and `LinkOccupancy` (collisions of a link at its contact). `MotionCheckCache` keeps
+the results of checks of whole motions.
 """
 
 from collections.abc import Sequence
@@ -240,7 +240,8 @@ class PostureFinder:
         ----------
         q : (nq,) previous posture.
         free_coordinates : free coordinates of the contacts, by patch.
-        held_contacts : contacts that stay closed during the motion from ``q``; with these the posture is reachable from ``q``.
+        held_contacts : contacts that stay closed during the motion from ``q``; with these the posture is reachable from
+            ``q``.
         near_previous : whether the posture is close to ``q`` instead of the reference.
 
         Raises
@@ -300,7 +301,7 @@ class PostureFinder:
 class LinkOccupancy:
     """Collision check of a link in contact.
 
-    It needs no posture, since a contact with six constraints fixes the pose of the link; other contacts are not checked.
+    It needs no posture, since a contact with six constraints fixes the pose of the link; others are not checked.
 
     Parameters
     ----------
@@ -435,8 +436,8 @@ class MotionChecker:
         is_free = before is None or after.kind == "grasp" or len(after.selection) < 6
         finder, swing_contact = self.segments.finder, _swing_contact(after, is_free)
         smallest: tuple[Violation, ...] = ()
-        # try first the path of the patch alone, then also paths of the other patches of its limb: a shank that lifts only
-        # its knee may press its toes into the floor
+        # try first the path of the patch alone, then also paths of the other patches of its limb: a shank that lifts
+        # only its knee may press its toes into the floor
         other_patches = swing.added[1:] if before is not None else ()
         for extra_height, further_patches in [(h, ()) for h in CHECKED_LIFT_HEIGHTS_M] + [
             (h, other_patches) for h in CHECKED_LIFT_HEIGHTS_M if other_patches

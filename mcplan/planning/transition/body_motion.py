@@ -21,10 +21,10 @@ from mcplan.settings.control import ControlSettings
 KNOT_INTERVALS = 24
 """Number of knot intervals of a motion."""
 
-GOOD_DEFICIT_M = 3e-3
+ACCEPTED_DEFICIT_M = 3e-3
 """A motion with a greater deficit of clearance or contact pose (m, rad) is searched for again in another manner."""
 
-LOST_DEFICIT_M = 0.03
+HOPELESS_DEFICIT_M = 0.03
 """A motion with a greater deficit (m, rad) is replaced by the straight one."""
 
 STRETCH_TOLERANCE = 1.02
@@ -93,7 +93,7 @@ class BodyMotion:
     @property
     def rank(self) -> tuple[bool, bool, float]:
         """Sort key: collision-free motions first, then those in static equilibrium, then the fastest."""
-        is_free = self.missed <= GOOD_DEFICIT_M
+        is_free = self.missed <= ACCEPTED_DEFICIT_M
         return not is_free, not self.held, self.stretch if is_free else self.missed
 
 
@@ -152,13 +152,13 @@ class MotionFinder:
             if best is None or motion.rank < best.rank:
                 best = motion
             if finder is self.knots and (
-                best.missed > LOST_DEFICIT_M or not knots.check_separation
+                best.missed > HOPELESS_DEFICIT_M or not knots.check_separation
             ):  # to limit the clearance would not help
                 break
-            if best.missed <= GOOD_DEFICIT_M and best.held and best.stretch <= max_stretch:
+            if best.missed <= ACCEPTED_DEFICIT_M and best.held and best.stretch <= max_stretch:
                 break
         assert best is not None
-        if best.knots.unsmoothed > LOST_DEFICIT_M:
+        if best.knots.unsmoothed > HOPELESS_DEFICIT_M:
             best = replace(
                 best,
                 knots=replace(best.knots, q=straight_knots(self.robot, departure.q, q, KNOT_INTERVALS)),
@@ -227,7 +227,7 @@ class MotionFinder:
             motion = self.with_timing(self._with_lift_off(knots, old), duration * times, departure.closed)
             if best is None or motion.rank < best.rank:
                 best = motion
-            if best.missed <= GOOD_DEFICIT_M:
+            if best.missed <= ACCEPTED_DEFICIT_M:
                 break
         assert best is not None
         return best

@@ -1,4 +1,7 @@
-"""Motion from one stance to the next: knots, swing paths of patches in the air, and durations."""
+"""Motion from one stance to the next: knots, swing paths of patches in the air, and durations.
+
+A deficit (``missed``) is the distance (m) by which a motion falls short of its clearance; see `Knots`.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,9 +13,9 @@ from mcplan.collision.model import CollisionModel
 from mcplan.motion.limb_path import LimbPath, PosturePath, Timing
 from mcplan.motion.spline import PostureSpline
 from mcplan.planning.transition.body_motion import (
-    GOOD_DEFICIT_M,
+    ACCEPTED_DEFICIT_M,
+    HOPELESS_DEFICIT_M,
     KNOT_INTERVALS,
-    LOST_DEFICIT_M,
     STRETCH_TOLERANCE,
     BodyMotion,
     Departure,
@@ -42,6 +45,9 @@ PATH_TOLERANCE_M = 8e-3
 
 TRANSPORT_INTERVALS = 2 * KNOT_INTERVALS
 """Number of knot intervals of a motion with objects; it is larger, since contacts on objects move between the knots."""
+
+PEAK_SPEED_RATIO = 15 / 8
+"""Peak speed of a minimum-jerk motion from rest to rest, relative to its mean speed."""
 
 ZERO = np.zeros(3)
 """Zero lift or approach."""
@@ -96,18 +102,26 @@ class TransitionFinder:
         def make_paths(straight: PostureSpline) -> dict[str, LimbPath | PosturePath]:
             return {
                 patch: PosturePath(
-                    self.robot, patch, straight, self._patch_pose(departure.q, patch)[1], None, lift, ZERO, self.timing,
-                    0.0, (1.0, 0.0),
+                    self.robot,
+                    patch,
+                    straight,
+                    start=self._patch_pose(departure.q, patch)[1],
+                    end=None,
+                    lift=lift,
+                    approach=ZERO,
+                    timing=self.timing,
+                    start_time=0.0,
+                    tightness=(1.0, 0.0),
                 )
                 for patch, lift in lifts.items()
-            }  # fmt: skip
+            }
 
         touching = tuple(departure.resting.values())
         straight = self.durations.straight(departure.q, q, departure.closed)
         motion = self._follow_paths(departure, q, straight, touching, make_paths)
         motion = self._with_detour(motion, departure, q, touching)
-        courses = tuple(SwingSpec(patch, "body", ZERO, ZERO, True) for patch in lifts)
-        return self._segment(departure, q, motion, courses, touching)
+        swings = tuple(_swing_with_body(patch, lifts_off=True) for patch in lifts)
+        return self._segment(departure, q, motion, swings, touching)
 
     def swing(
         self, departure: Departure, q: np.ndarray, added: Sequence[Contact], min_extra_lift: float = 0.0
@@ -128,18 +142,17 @@ class TransitionFinder:
         if contact.patch in departure.resting:
             found = self._swing_between_supports(departure, contact, q, duration, touching, min_extra_lift)
             assert found is not None
-            motion, course = found
+            motion, first_swing = found
         else:
-            motion, course = self._swing_from_air(departure, contact, q, duration, touching)
-        courses = [course]
-        if motion.knots.unsmoothed <= LOST_DEFICIT_M:
+            motion, first_swing = self._swing_from_air(departure, contact, q, duration, touching)
+        swings = [first_swing]
+        if motion.knots.unsmoothed <= HOPELESS_DEFICIT_M:
             # knee and toe of a shank come down together, otherwise the foot would block the knee. The knots follow the
             # path of the knee, and the toes follow the knots, since the shank cannot follow two paths
-            courses += [
-                SwingSpec(later_contact.patch, "body", ZERO, ZERO, False, later_contact, True)
-                for later_contact in later_contacts
+            swings += [
+                _swing_with_body(later.patch, lifts_off=False, target=later, hold=True) for later in later_contacts
             ]
-        return self._segment(departure, q, motion, tuple(courses), touching)
+        return self._segment(departure, q, motion, tuple(swings), touching)
 
     def probe(self, departure: Departure, q: np.ndarray, added: Sequence[Contact]) -> Knots:
         """Find knots of a swing, faster than `swing`: few heights, the body free to move, no duration.
@@ -186,7 +199,7 @@ class TransitionFinder:
         duration = max(self.timing.duration(height), self.durations.straight(departure.q, q, departure.closed))
         motion = self.motions.find(departure, q, duration, (old,), {})
         motion = self.motions.slow_down(motion, departure.closed)
-        return self._segment(departure, q, motion, (SwingSpec(patch, "body", ZERO, ZERO, True),), (old,))
+        return self._segment(departure, q, motion, (_swing_with_body(patch, lifts_off=True),), (old,))
 
     def transport(
         self, departure: Departure, q: np.ndarray, contacts: tuple[Contact, ...], objects: dict[str, np.ndarray]
@@ -202,7 +215,9 @@ class TransitionFinder:
             ObjectPath.of(thing, objects[thing.name]) for thing in self.environment.objects if thing.name in objects
         ]
         speeds = [(path.length / SLIDE_SPEED_M_S, path.angle / LIMB_ANGULAR_SPEED_RAD_S) for path in paths]
-        duration = max(self.durations.straight(departure.q, q, departure.closed), 15 / 8 * float(np.max(speeds)))
+        duration = max(
+            self.durations.straight(departure.q, q, departure.closed), PEAK_SPEED_RATIO * float(np.max(speeds))
+        )
         times = np.linspace(0.0, duration, TRANSPORT_INTERVALS + 1)
         shares = [k / TRANSPORT_INTERVALS for k in range(1, TRANSPORT_INTERVALS)]
         between = [contacts_at(departure.closed, contacts, paths, share, self.environment) for share in shares]
@@ -238,18 +253,20 @@ class TransitionFinder:
         patch, old = contact.patch, departure.resting.get(contact.patch)
         swing = self._lifted_swing(departure, contact, q, duration, touching, min_extra_lift)
         body_lift: BodyMotion | None = None
-        if old is not None and (swing.motion.missed > GOOD_DEFICIT_M or not swing.motion.held):
+        if old is not None and (swing.motion.missed > ACCEPTED_DEFICIT_M or not swing.motion.held):
             body_lift = self.motions.find_raised(departure, old, q, duration, touching)
             body_lift = self.motions.with_detour(body_lift, departure, q, touching, old)
         if swing.motion.missed >= max_deficit:
             return None
         if body_lift is not None and body_lift.rank < swing.motion.rank and body_lift.missed <= MAX_DEFICIT_M:
             slow_motion = self.motions.slow_down(body_lift, departure.closed)
-            return slow_motion, SwingSpec(patch, "body", ZERO, ZERO, True, contact)
+            return slow_motion, _swing_with_body(patch, lifts_off=True, target=contact)
         slow_motion = self.motions.slow_down(swing.motion, departure.closed)
         if swing.motion.knots.path_error > self.robot.scale.leg * PATH_TOLERANCE_M:  # the knots go around an obstacle
-            return slow_motion, SwingSpec(patch, "body", ZERO, ZERO, old is not None, contact)
-        return slow_motion, SwingSpec(patch, "own", swing.lift, swing.approach, old is not None, contact)
+            return slow_motion, _swing_with_body(patch, lifts_off=old is not None, target=contact)
+        return slow_motion, SwingSpec(
+            patch, "own", lift=swing.lift, approach=swing.approach, lifts_off=old is not None, target=contact
+        )
 
     def _lifted_swing(
         self,
@@ -262,7 +279,7 @@ class TransitionFinder:
     ) -> _LiftedSwing:
         """Find the motion of a patch over obstacles, at the first height at which it is collision-free.
 
-        A height is skipped if it exceeds a lower one by less than the deficit there.
+        After a collision at one height, the next one must exceed it by at least the deficit minus `MAX_DEFICIT_M`.
         """
         start, old = self._patch_pose(departure.q, contact.patch)[1], departure.resting.get(contact.patch)
         best, lower_bound = None, min(min_extra_lift, self.heights[-1])
@@ -275,7 +292,7 @@ class TransitionFinder:
             motion = self.motions.find(departure, q, path.duration, touching, {contact.patch: path})
             if best is None or motion.rank < best.motion.rank:
                 best = _LiftedSwing(motion, lift, approach)
-            if motion.missed <= GOOD_DEFICIT_M:
+            if motion.missed <= ACCEPTED_DEFICIT_M:
                 break
             lower_bound = extra_lift + motion.missed - MAX_DEFICIT_M
         assert best is not None
@@ -294,18 +311,27 @@ class TransitionFinder:
             end = self._contact_pose(contact, q)
             return {
                 patch: PosturePath(
-                    self.robot, patch, straight, start, end, ZERO, approach, self.timing, 0.0, (0.0, 1.0)
+                    self.robot,
+                    patch,
+                    straight,
+                    start=start,
+                    end=end,
+                    lift=ZERO,
+                    approach=approach,
+                    timing=self.timing,
+                    start_time=0.0,
+                    tightness=(0.0, 1.0),
                 )
             }
 
         duration_bound = max(duration, self.timing.duration(distance + float(np.linalg.norm(approach))))
         motion = self._follow_paths(departure, q, duration_bound, touching, make_paths)
-        if motion.missed > GOOD_DEFICIT_M:
+        if motion.missed > ACCEPTED_DEFICIT_M:
             lifted = self._swing_between_supports(departure, contact, q, duration, touching, 0.0, motion.missed)
             if lifted is not None:
                 return lifted
         with_detour = self._with_detour(motion, departure, q, touching)
-        return with_detour, SwingSpec(patch, "body", ZERO, ZERO, False, contact)
+        return with_detour, _swing_with_body(patch, lifts_off=False, target=contact)
 
     def _with_detour(
         self, motion: BodyMotion, departure: Departure, q: np.ndarray, touching: tuple[Contact, ...]
@@ -321,7 +347,7 @@ class TransitionFinder:
         for _ in range(2):  # a slower motion has another path, since limbs lift as fast as before
             paths = make_paths(PostureSpline.to_rest(departure.q, q, duration))
             motion = self.motions.find(departure, q, duration, touching, paths)
-            if paths and motion.missed > GOOD_DEFICIT_M:
+            if paths and motion.missed > ACCEPTED_DEFICIT_M:
                 free_motion = self.motions.find(departure, q, duration, touching, {})
                 if free_motion.missed < motion.missed:
                     motion = free_motion
@@ -335,7 +361,7 @@ class TransitionFinder:
         departure: Departure,
         end: np.ndarray,
         motion: BodyMotion,
-        courses: tuple[SwingSpec, ...],
+        swings: tuple[SwingSpec, ...],
         touching: tuple[Contact, ...],
         objects: ObjectPoses | None = None,
     ) -> Segment:
@@ -351,16 +377,16 @@ class TransitionFinder:
         com = self.robot.com(knots.q)
         knots.q[[0, -1]] = departure.q, end
         return Segment(
-            departure.closed,
-            motion.times,
-            knots.q,
-            com,
-            courses,
-            None,
-            closest_approach,
-            knots.missed,
-            knots.worst,
-            motion.held,
+            contacts=departure.closed,
+            times=motion.times,
+            q=knots.q,
+            com=com,
+            courses=swings,
+            objects=None,
+            near=closest_approach,
+            missed=knots.missed,
+            worst=knots.worst,
+            held=motion.held,
         )
 
     # -- parts ------------------------------------------------------------------------------------------------------
@@ -375,8 +401,17 @@ class TransitionFinder:
         duration: float,
     ) -> LimbPath:
         start = self._patch_pose(departure.q, contact.patch)
-        tightness = float(contact.patch in departure.resting), 1.0
-        return LimbPath(start, self._contact_pose(contact, q), lift, approach, self.timing, 0.0, duration, tightness)
+        return LimbPath(
+            start,
+            end=self._contact_pose(contact, q),
+            lift=lift,
+            approach=approach,
+            timing=self.timing,
+            start_time=0.0,
+            least_duration=duration,
+            # a patch that starts in the air need not keep its orientation at the start
+            tightness=(float(contact.patch in departure.resting), 1.0),
+        )
 
     def _lift_off(self, departure: Departure, patch: str, old: Contact, q: np.ndarray) -> np.ndarray:
         """Return the lift (3,) with which a patch leaves its support when its limb moves with the body.
@@ -397,6 +432,11 @@ class TransitionFinder:
     def _contact_pose(self, contact: Contact, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the pose of a patch at its contact; free coordinates as in the posture q."""
         return allowed_pose(contact, self._patch_pose(q, contact.patch))
+
+
+def _swing_with_body(patch: str, *, lifts_off: bool, target: Contact | None = None, hold: bool = False) -> SwingSpec:
+    """Return the swing of a patch that follows the body motion, without a path of its own."""
+    return SwingSpec(patch, "body", lift=ZERO, approach=ZERO, lifts_off=lifts_off, target=target, hold=hold)
 
 
 def lift_and_approach(

@@ -77,8 +77,8 @@ class SwingSpec:
     Attributes
     ----------
     patch : name of the patch.
-    lead : what defines the reference of the patch: a separate path, which the knots follow too (``own``), or the knots
-        (``body``).
+    lead : what defines the reference of the patch: ``own``: a separate path, which the knots follow too; ``body``: the
+        body motion through the knots.
     lift : (3,) displacement along the normal of the old support (m); zero if the patch starts in the air.
     approach : (3,) offset from the target, along its normal, from which the patch comes down (m).
     lifts_off : whether the patch rests on its old support at the beginning.

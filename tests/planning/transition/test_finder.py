@@ -9,7 +9,7 @@ from mcplan.collision.model import CollisionModel
 from mcplan.motion.limb_path import LimbPath
 from mcplan.planning.feasibility import Feasibility
 from mcplan.planning.transition import detour, finder as finder_module
-from mcplan.planning.transition.body_motion import GOOD_DEFICIT_M, KNOT_INTERVALS, MIN_LIFT_M, Departure
+from mcplan.planning.transition.body_motion import ACCEPTED_DEFICIT_M, KNOT_INTERVALS, MIN_LIFT_M, Departure
 from mcplan.planning.transition.finder import TransitionFinder, lift_and_approach
 from mcplan.planning.transition.knots import MAX_DEFICIT_M, Knots
 from mcplan.planning.transition.segments import SwingMotion
@@ -56,7 +56,7 @@ def test_a_hurdle_is_stepped_over(over_a_hurdle):
     near = [model.smallest(q, contacts=(*swing.common, *swing.touching)).distance for q in segment.q]
     assert segment.near.distance == pytest.approx(min(near))
     assert min(near) > 0.0
-    assert segment.missed <= GOOD_DEFICIT_M
+    assert segment.missed <= ACCEPTED_DEFICIT_M
     # what the search has proven is what a plan gets
     assert feasibility.motions.segments.swing(begin, swing.q1, swing.added) is segment
 
@@ -72,7 +72,7 @@ def test_a_swing_skips_heights_that_a_look_has_found_too_low(over_a_hurdle, monk
         finder_module, "lift_and_approach", lambda *asked: tried.append(asked[3] - clearance) or known(*asked)
     )
     finder = TransitionFinder(feasibility.robot, feasibility.environment, SETTINGS)
-    assert finder.swing(begin, swing.q1, swing.added, above).missed <= GOOD_DEFICIT_M
+    assert finder.swing(begin, swing.q1, swing.added, above).missed <= ACCEPTED_DEFICIT_M
     assert min(tried) >= above
     tried.clear()
     finder.swing(begin, swing.q1, swing.added)

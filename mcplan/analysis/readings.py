@@ -39,8 +39,8 @@ class Readings:
         return np.unique(np.linspace(0, len(self.run), min(MAX_INTERVALS, len(self.run)) + 1).astype(int))
 
     @property
-    def middle(self) -> np.ndarray:
-        """Sample in the middle of each interval."""
+    def sample_indices(self) -> np.ndarray:
+        """Index of the middle sample of each interval."""
         return (self.edges[:-1] + self.edges[1:] - 1) // 2
 
     @cached_property
@@ -49,7 +49,7 @@ class Readings:
         return np.linalg.norm(self.run.wrench[:, :, :3], axis=2)
 
     @cached_property
-    def total(self) -> np.ndarray:
+    def total_force(self) -> np.ndarray:
         """Magnitude of the total contact force, (N,), N."""
         return np.linalg.norm(self.run.wrench[:, :, :3].sum(axis=1), axis=1)
 
@@ -60,15 +60,15 @@ class Readings:
         return np.column_stack(columns) if columns else np.full((len(self.run), 1), np.nan)
 
     @cached_property
-    def depth(self) -> np.ndarray:
+    def com_depth(self) -> np.ndarray:
         """Smallest distance (m) of the centre of mass to the edge of its support region; NaN in the air."""
-        return self.worst(com_limits(self.run)[2], np.nanmin)
+        return self.worst_in_interval(com_limits(self.run)[2], np.nanmin)
 
-    def worst(self, values: np.ndarray, which: Callable[..., float] = np.nanmax) -> np.ndarray:
+    def worst_in_interval(self, values: np.ndarray, which: Callable[..., float] = np.nanmax) -> np.ndarray:
         """Return the worst of the values (N,) in each interval; NaN where there is none."""
         return np.array([np.nan if np.isnan(part).all() else which(part) for part in self._parts(values)])
 
-    def shares(self, name: str) -> tuple[np.ndarray, list[str]]:
+    def limit_shares(self, name: str) -> tuple[np.ndarray, list[str]]:
         """Return the largest share of ``torque`` or ``velocity`` limits in each interval, and its joint."""
         run = self.run
         values = run.tau if name == "torque" else run.v[:, 6:]

@@ -16,26 +16,28 @@ TORQUE, VELOCITY, FRICTION, MARGIN = "#c2410c", "#7c3aed", "#2e8b57", "#1f6fd0"
 
 def run_charts(readings: Readings) -> dict[str, Any]:
     """Return the charts of a run: time (s), and charts with their curves, unit and limit."""
-    run, middle = readings.run, readings.middle
+    run, middle = readings.run, readings.sample_indices
     patch_curves = []
     for i, patch in enumerate(run.patches):
         if np.any(readings.forces[:, i] > LOADED_N):
             kinds = np.where(np.isnan(max_grip_force(run, patch)[middle]), "cone", "grip").tolist()
-            used = rounded_values(readings.worst(readings.cone_share[:, i]), 3)
+            used = rounded_values(readings.worst_in_interval(readings.cone_share[:, i]), 3)
             patch_curves.append(
                 _curve(patch, _patch_colour(i), readings.forces[middle, i], 1) | {"of": kinds, "used": used}
             )
     limits = []
     for name, colour in (("torque", TORQUE), ("velocity", VELOCITY)):
-        share, joints = readings.shares(name)
+        share, joints = readings.limit_shares(name)
         limits.append(_curve(name, colour, 100 * share, 1) | {"whose": joints})
-    cone = readings.worst(np.fmax.reduce(readings.cone_share, axis=1))
+    cone = readings.worst_in_interval(np.fmax.reduce(readings.cone_share, axis=1))
     limits.append(_curve("friction cone", FRICTION, 100 * cone, 1))
-    margin = _curve("margin", MARGIN, 100 * readings.depth, 2)
+    margin = _curve("margin", MARGIN, 100 * readings.com_depth, 2)
     return {
         "t": rounded_values(run.t[middle] - run.t[0], 4),
         "charts": [
-            _chart("contact forces", "N", [*patch_curves, _curve("all", "total", readings.total[middle], 1)], low=0),
+            _chart(
+                "contact forces", "N", [*patch_curves, _curve("all", "total", readings.total_force[middle], 1)], low=0
+            ),
             _chart("limits used", "%", limits, low=0, limit=100),
             _chart("centre of mass to the region's edge", "cm", [margin], limit=0),
             *_pace_chart(readings),
@@ -74,7 +76,7 @@ def _pace_chart(readings: Readings) -> Iterator[dict[str, Any]]:
     pace = readings.pace
     if not pace.has_active_limits:
         return
-    bounds = pace.active_limits_at(readings.middle)
+    bounds = pace.active_limits_at(readings.sample_indices)
     curves = []
     for kind in [kind for kind in LIMITS if any(bound is not None and bound.kind == kind for bound in bounds)]:
         of_kind = [bound if bound is not None and bound.kind == kind else None for bound in bounds]

@@ -31,13 +31,13 @@ def plot_together(runs: Sequence[tuple[str, Run]]) -> Figure:
     rows = figure.subplots(len(ROWS), 1, sharex=True)
     for number, (name, run) in enumerate(runs):
         readings = Readings(run)
-        sample_indices, t = readings.middle, run.t - run.t[0]  # the middle sample of each interval of the readings
+        sample_indices, t = readings.sample_indices, run.t - run.t[0]
         values = {
             "com": run.com[sample_indices, 2],
-            "force": readings.total[sample_indices],
-            "torque": 100 * readings.shares("torque")[0],
-            "cone": 100 * readings.worst(np.fmax.reduce(readings.cone_share, axis=1)),
-            "depth": 100 * readings.depth,
+            "force": readings.total_force[sample_indices],
+            "torque": 100 * readings.limit_shares("torque")[0],
+            "cone": 100 * readings.worst_in_interval(np.fmax.reduce(readings.cone_share, axis=1)),
+            "depth": 100 * readings.com_depth,
         }
         for axes, (_, key) in zip(rows, ROWS, strict=True):
             if len(values[key]):

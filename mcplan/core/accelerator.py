@@ -6,17 +6,17 @@ A first run takes a third of the time, and a tick about two fifths, because:
   an array to a slice, do not compile this way; `jit_allocating` is for them.
 - A literal that another kernel passes, as in ``row(packed, 3)``, has the type of any other number. Numba would compile
   the callee again for each literal.
-- For each operator of a kernel Numba compares all options of the compilation with those of others, which is half of
-  the time of type inference. `FrozenFlags` shortens that.
+- For each operator of a kernel Numba compares the compilation flags with those of every cached template, which is half
+  of the time of type inference. `FrozenFlags` shortens that.
 - Numba copies the code of all direct and indirect callees into a kernel, and compiles it again for each caller. Here
   only short callees, and those to be inlined, are copied. A longer callee is called by its symbol, which is the same
-  in every process. The cache stores with a caller the kernels that must be loaded before it. Numba's ``cache=True``
-  does not: a function outside of this package that calls kernels must be cached by `mcplan.core.jit` too.
+  in every process. The cache stores with a caller the kernels that must be loaded before it. Numba's own cache stores
+  no such dependencies, so functions outside of this package that call kernels must be cached by `mcplan.core.jit`, too.
 - The folder of a kernel in the cache does not depend on the folder of the package: a second clone or environment with
   the same files compiles nothing.
 
 The private parts of Numba are the option ``_nrt``, ``Dispatcher.get_call_template`` and ``_cache``, ``Flags``, the
-compiler, the classes of the cache and of libraries of code, numbers of functions, ``make_array`` and
+compiler, the classes of the cache and of code libraries, the function ids (``unique_id``), ``make_array`` and
 ``populate_array``. So it is used only with the versions of Numba that it was tested with
 (`mcplan.util.kernel_cache.TESTED_NUMBA`).
 """
@@ -41,7 +41,7 @@ MAX_COPIED_LINES = 300
 """Lines of optimised LLVM code above which a kernel is called by its symbol, because LLVM would not inline it."""
 
 _SYMBOLS: dict[str, tuple[str, str, tuple]] = {}
-"""Kernels of this process that others call by their symbol: module, name and argument types, by symbol."""
+"""Module, name and argument types of each kernel of this process that others call by its symbol, keyed by symbol."""
 
 
 def compile_kernel(function, options, allocates):
@@ -127,12 +127,15 @@ class KernelCompiler(Compiler):
         self.state.flags = KernelFlags(self.state.flags)
 
     def _compile_bytecode(self):
-        self.state.func_id.unique_id = 0  # of no other function: Numba begins with 1
+        self.state.func_id.unique_id = 0  # an id of no other function, since Numba counts from 1
         return super()._compile_bytecode()
 
 
 class KernelLocator(UserProvidedCacheLocator):
-    """Folder of a file's compiled kernels in the cache: named by folder in this package, by path for other files."""
+    """Folder of a file's compiled kernels in the cache.
+
+    For a file of this package it has the name of the file's folder, for other files Numba's own name, from the path.
+    """
 
     def __init__(self, py_func, py_file):
         super().__init__(py_func, py_file)

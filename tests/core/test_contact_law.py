@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
-from mcplan.core.algebra import polygon as geometry
+from mcplan.core.algebra import polygon as geometry, pose as poses
 from mcplan.core.contact.collect import add_grasp_rows
 from mcplan.core.contact.law import cone_state, project, stiffness
 from mcplan.core.contact.model import (
@@ -205,17 +205,17 @@ def test_poses_are_composed_and_points_go_out_and_in():
     places = np.array([[0.3, -1.0, 2.0], [0.5, 0.7, -0.2]])
     pose = np.hstack([rotations.reshape(2, 9), places])
     out = np.zeros((1, 12))
-    bare(geometry.compose)(pose, 0, pose, 1, out, 0)
+    bare(poses.compose)(pose, 0, pose, 1, out, 0)
     assert out[0, :9].reshape(3, 3) == pytest.approx(rotations[0] @ rotations[1])
     assert out[0, 9:] == pytest.approx(places[0] + rotations[0] @ places[1])
     point = np.array([0.1, 0.2, 0.3])
-    world = np.array(bare(geometry.to_world)(pose, 0, *point))
+    world = np.array(bare(poses.to_world)(pose, 0, *point))
     assert world == pytest.approx(places[0] + rotations[0] @ point)
-    assert np.array(bare(geometry.to_local)(pose, 0, *world)) == pytest.approx(point)
+    assert np.array(bare(poses.to_local)(pose, 0, *world)) == pytest.approx(point)
 
 
 def test_a_direction_across_another_is_a_unit_vector_at_right_angles():
     for n in [*Rotation.random(50, random_state=1).as_matrix()[:, 2], *np.eye(3), *-np.eye(3)]:
-        t = np.array(bare(geometry.perpendicular)(*n))
+        t = np.array(bare(poses.perpendicular)(*n))
         assert t @ n == pytest.approx(0.0, abs=1e-12)
         assert np.linalg.norm(t) == pytest.approx(1.0)

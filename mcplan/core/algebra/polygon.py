@@ -1,4 +1,4 @@
-"""Convex polygons in the plane, directions and poses for contact detection; support polygons by linear programs.
+"""Convex polygons in the plane: nearest points, clipping; support polygons by linear programs.
 
 `support_polygon` finds the vertices of a polygon from its farthest points in chosen directions. The polygon is the
 projection of a linear program's feasible set on two of its variables. The program is solved along the normal of each
@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from mcplan.core.jit import jit, jit_allocating, jit_inline
+from mcplan.core.jit import jit, jit_allocating
 from mcplan.core.optimize import simplex
 from mcplan.core.statics import program as static_program
 
@@ -86,52 +86,11 @@ def clip_polygon(corners, first, count, clip, size):
 
 
 @jit
-def compose(a, i, b, j, out, k):
-    """Write the pose ``out[k] = a[i] b[j]``: rows of rotation (9, row-major) and position (3)."""
-    for r in range(3):
-        x, y, z = a[i, 3 * r], a[i, 3 * r + 1], a[i, 3 * r + 2]
-        for c in range(3):
-            out[k, 3 * r + c] = x * b[j, c] + y * b[j, 3 + c] + z * b[j, 6 + c]
-        out[k, 9 + r] = a[i, 9 + r] + x * b[j, 9] + y * b[j, 10] + z * b[j, 11]
-
-
-@jit_inline
-def to_world(pose, i, x, y, z):
-    """Return the world coordinates (three scalars) of a point given in frame i."""
-    return (
-        pose[i, 9] + pose[i, 0] * x + pose[i, 1] * y + pose[i, 2] * z,
-        pose[i, 10] + pose[i, 3] * x + pose[i, 4] * y + pose[i, 5] * z,
-        pose[i, 11] + pose[i, 6] * x + pose[i, 7] * y + pose[i, 8] * z,
-    )
-
-
-@jit_inline
-def to_local(pose, i, x, y, z):
-    """Return the coordinates (three scalars) in frame i of a point given in the world."""
-    x, y, z = x - pose[i, 9], y - pose[i, 10], z - pose[i, 11]
-    return (
-        pose[i, 0] * x + pose[i, 3] * y + pose[i, 6] * z,
-        pose[i, 1] * x + pose[i, 4] * y + pose[i, 7] * z,
-        pose[i, 2] * x + pose[i, 5] * y + pose[i, 8] * z,
-    )
-
-
-@jit
-def perpendicular(x, y, z):
-    """Return a unit vector (three scalars) perpendicular to a unit vector."""
-    if abs(x) <= abs(y) and abs(x) <= abs(z):
-        u, v, w = 0.0, -z, y
-    elif abs(y) <= abs(z):
-        u, v, w = z, 0.0, -x
-    else:
-        u, v, w = -y, x, 0.0
-    scale = 1.0 / math.sqrt(u * u + v * v + w * w)
-    return scale * u, scale * v, scale * w
-
-
-@jit
 def farthest(work, cost, ax, ay, exact, x, point):
-    """Write the point (2,) of the polygon farthest along ``(ax, ay)``; return the status of the linear program."""
+    """Write the point (2,) of the polygon farthest along ``(ax, ay)``; return the status of the linear program.
+
+    The other parameters are those of `support_polygon`; x gets the solution.
+    """
     first = work.first[0]
     cost[first], cost[first + 1] = -ax, -ay
     status = static_program.minimise(work, cost, exact)
@@ -146,7 +105,8 @@ def support_polygon(work, exact, tolerance, merge_distance, cost, x, vertices, i
 
     Parameters
     ----------
-    work : a feasible program whose first two variables ``z`` are the polygon's coordinates.
+    work : a feasible program; its variables ``work.first[0]`` and the next one are the polygon's coordinates.
+    exact : bool, whether the forces may use the exact friction cones instead of pyramids.
     tolerance : m, an edge is final if the polygon extends beyond it by no more than this.
     merge_distance : m, points closer than this count as one.
     cost, x : (capacity,): scratch, ``cost`` of zeros.
@@ -159,15 +119,15 @@ def support_polygon(work, exact, tolerance, merge_distance, cost, x, vertices, i
         worst_status = max(worst_status, farthest(work, cost, np.cos(angle), np.sin(angle), exact, x, point))
         count = insert(vertices, is_final, count, count, point, merge_distance)
     i, final_in_row = 0, 0
-    while final_in_row < count and count > 1:  # each round splits each edge once, until all are final
+    while final_in_row < count and count > 1:  # visit the edges in turn, until a pass over all splits none
         if is_final[i]:
             i, final_in_row = (i + 1) % count, final_in_row + 1
             continue
-        p, n = vertices[i], vertices[(i + 1) % count]
-        length = np.hypot(n[0] - p[0], n[1] - p[1])
-        ax, ay = (n[1] - p[1]) / length, (p[0] - n[0]) / length
+        start, end = vertices[i], vertices[(i + 1) % count]
+        length = np.hypot(end[0] - start[0], end[1] - start[1])
+        ax, ay = (end[1] - start[1]) / length, (start[0] - end[0]) / length
         worst_status = max(worst_status, farthest(work, cost, ax, ay, exact, x, point))
-        beyond = ax * (point[0] - p[0]) + ay * (point[1] - p[1])
+        beyond = ax * (point[0] - start[0]) + ay * (point[1] - start[1])
         before = count
         if beyond > tolerance and count < len(vertices):
             count = insert(vertices, is_final, count, i + 1, point, merge_distance)

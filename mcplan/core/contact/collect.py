@@ -6,7 +6,7 @@ If a patch of a link touches a surface, no other part of that link is tested aga
 not tested.
 """
 
-from mcplan.core.algebra.polygon import compose, to_world
+from mcplan.core.algebra.pose import compose, to_world
 from mcplan.core.contact.detect import (
     DETECTION_MARGIN_M,
     bump_on_bar,

@@ -8,7 +8,8 @@ nothing passes through a surface within a step.
 
 import math
 
-from mcplan.core.algebra.polygon import clip_polygon, is_inside, nearest_on_border, perpendicular, to_local, to_world
+from mcplan.core.algebra.polygon import clip_polygon, is_inside, nearest_on_border
+from mcplan.core.algebra.pose import perpendicular, to_local, to_world
 from mcplan.core.contact.model import (
     AXES,
     BAR_END,

@@ -6,7 +6,7 @@ shapes overlap, at the deepest ones.
 
 import math
 
-from mcplan.core.algebra.polygon import compose
+from mcplan.core.algebra.pose import compose
 from mcplan.core.contact.detect import DETECTION_MARGIN_M, add_contact, set_axes
 from mcplan.core.contact.model import BODY_A, BODY_B, BODY_OF_A, BODY_OF_B, PAIR_A, PAIR_B, SHAPE_FIRST, SHAPE_STOP
 from mcplan.core.distance.pair import DISTANCE, NORMAL, POINT_B, pair_distance

@@ -91,7 +91,7 @@ def search_with_distance_rows(
         surroundings.linear_q[j] = q[j]
     targets = PostureTargets(
         task.contact, task.frame, task.select, task.cell, task.centre, task.region, surroundings.linear[:near],
-        surroundings.linear_q, task.guide, task.weight, task.limit, task.hint,
+        surroundings.linear_q, task.guide, task.weight, task.limit, task.com_preference,
     )  # fmt: skip
     search_posture(tree, targets, rule, q, s, report)
     task_violation = 0.0

@@ -4,8 +4,14 @@
                 S R_t' (p - p_t) = 0                           POSITION: position only
                 d . x = d . z = 0,  z . (e - p) = radius       LINE: a bar through e along d below the patch plane
                 z_t . (p - p_t) = 0,  z_t . R u = 0            EDGE: an edge along u anywhere on its surface
-    cell        low <= a . [R_t' (p - p_t); log(R_t' R)] <= high,   or of a line  x . (e - p),  d . (p - e),
-                or of an edge  m . R_t' R u,   or  |p - p_t|,  |log(R_t' R)|,   or of a point  n . (p + R x)
+    cell        low <= f <= high, with f by kind:
+                a . [R_t' (p - p_t); log(R_t' R)]              RELATIVE_POSE: covector a of the pose in the target
+                x . (e - p)                                    ACROSS_BAR: position of the bar along patch x
+                d . (p - e)                                    ALONG_BAR: position along the bar
+                m . R_t' R u                                   EDGE_DIRECTION: direction of the edge
+                |p - p_t|                                      DISTANCE from the target
+                |log(R_t' R)|                                  ANGLE from the target
+                n . (p + R x)                                  POINT_HEIGHT: height along n of a point x in patch axes
     centre      a . c = d                                      centre of mass
     region      A c_xy <= b
     linear      L (q - q_0) >= l                               distances, torques: linearised by the caller at q_0
@@ -40,16 +46,15 @@ BODY, MODE, FIRST, COUNT = range(4)
 """Columns of ``PostureTargets.contact``: body, mode, first row of ``PostureTargets.select``, number of rows."""
 
 TARGET, LINE_POINT, LINE_AXIS, LINE_RADIUS = 12, 12, 15, 18
-"""Columns of ``PostureTargets.frame``: pose of the patch in the body (12), then rotation (9, row-major) and position
-(3) of the target; of a line a point, the unit axis and the radius."""
+"""Columns of ``PostureTargets.frame``. Columns 0 to 11: pose of the patch in the body. From column 12 on: rotation (9,
+row-major) and position (3) of the target; for a line contact instead a point, the unit axis and the radius."""
 
-OWNER, KIND, COVECTOR, LOW, HIGH = 0, 1, 2, 8, 9
+CONTACT, KIND, COVECTOR, LOW, HIGH = 0, 1, 2, 8, 9
 """Columns of ``PostureTargets.cell``: contact, kind, covector (6), bounds."""
 
 RELATIVE_POSE, ACROSS_BAR, ALONG_BAR, EDGE_DIRECTION, DISTANCE, ANGLE, POINT_HEIGHT = range(7)
-"""Kinds of a cell row. A cell is the range of poses that a contact may have on its support; a cell row bounds one of: a
-covector (linear, angular) of the pose relative to the target; position across and along a bar; direction of an edge (m
-and u); distance and angle from the target; height of a point x in patch axes along n in world axes."""
+"""Kinds of a cell row, see the module. A cell is the range of poses that a contact may have on its support; a cell row
+bounds one quantity of it. The columns ``COVECTOR`` hold a (linear, angular), m and u, or n (world axes) and x."""
 
 
 class PostureTargets(NamedTuple):
@@ -58,15 +63,15 @@ class PostureTargets(NamedTuple):
     contact: np.ndarray  # (c, 4) int64, columns BODY .. COUNT
     frame: np.ndarray  # (c, 24)
     select: np.ndarray  # (e, 6) orthonormal rows in patch axes; of a line three unused rows, of an edge z and u
-    cell: np.ndarray  # (k, 10), columns OWNER .. HIGH
+    cell: np.ndarray  # (k, 10), columns CONTACT .. HIGH
     centre: np.ndarray  # (e, 4) a, d of the rows of the centre of mass
-    region: np.ndarray  # (r, 4) a_x, a_y, b; b of the comfort region
+    region: np.ndarray  # (r, 4) a_x, a_y, b; b of the region shrunk by the comfort margin
     linear: np.ndarray  # (l, nv + 1) L, l
     linear_q: np.ndarray  # (nq,) q_0
     guide: np.ndarray  # (nq,) preferred posture
     weight: np.ndarray  # (nv,) weight of the squared distance from it
     limit: np.ndarray  # (2, n) joint limits, reduced by the margin
-    hint: np.ndarray  # (4,) preferred x, y of the centre of mass, its weight; weight of leaving the comfort region
+    com_preference: np.ndarray  # (4,) preferred x, y of the centre of mass; weights of x, y and of the shrunk region
 
 
 @jit
@@ -185,7 +190,7 @@ def _line_rows(task, i, row_index, derivative, s, value, J):
 @jit_algebra
 def _cell_row(task, k, row_index, derivative, ax, ay, az, s, value, J):
     """Write a cell row; ``(ax, ay, az)`` is the patch's position in the target's axes."""
-    cell, t = task.cell[k], task.frame[int(task.cell[k, OWNER])]
+    cell, t = task.cell[k], task.frame[int(task.cell[k, CONTACT])]
     kind = cell[KIND]
     if kind == RELATIVE_POSE:
         c = COVECTOR
@@ -247,11 +252,13 @@ def evaluate(tree, task, q, derivative, work, s, value, J, c, J_c, away):
 
     Parameters
     ----------
+    tree, q, work : tree of the robot, configuration (nq,), and scratch of the forward kinematics.
+    task : PostureTargets.
     derivative : bool; without it ``J`` and ``J_c`` do not change.
     s : FrameScratch.
     value, J : (rows,), (rows, nv) out.
     c, J_c : (3,), (3, nv) out, centre of mass.
-    away : (nv,) out, ``q - guide``.
+    away : (nv,) out, ``q - guide``; before that scratch for ``q - q_0``.
     """
     nv = len(away)
     if derivative:
@@ -274,7 +281,7 @@ def evaluate(tree, task, q, derivative, work, s, value, J, c, J_c, away):
             ax, ay, az = pose_logarithm(target, s)
             if mode == EDGE_ROWS:
                 _edge_rows(task, first, target, az, derivative, s, value, J)
-                count = 0
+                count = 0  # already written
             elif mode == POSITION_ROWS:
                 s.xi[0], s.xi[1], s.xi[2] = ax, ay, az
             elif derivative:
@@ -298,7 +305,7 @@ def evaluate(tree, task, q, derivative, work, s, value, J, c, J_c, away):
                     R = target[:9].reshape((3, 3))
                     to_world(R, S[0], S[1], S[2], 0.0, 0.0, 0.0, s.row)
                     write_row(s, J, r)
-        while k < len(task.cell) and task.cell[k, OWNER] == i:
+        while k < len(task.cell) and task.cell[k, CONTACT] == i:
             _cell_row(task, k, first_cell + k, derivative, ax, ay, az, s, value, J)
             k += 1
     row_index = len(task.select)

@@ -1,9 +1,9 @@
 """Inverse kinematics with constraints: the posture nearest to a guide, by sequential quadratic programming.
 
-    minimise   1/2 |q - guide|^2_W + w/2 |c_xy - hint|^2 + v/2 sum max(0, A c_xy - comfort)^2
+    minimise   1/2 |q - guide|^2_W + w/2 |c_xy - c_p|^2 + v/2 sum max(0, A c_xy - comfort)^2
     subject to low <= rows(q) <= high,   joint limits
 
-with c the centre of mass, hint its preferred position, and ``A c_xy <= comfort`` a region that it should not leave.
+with c the centre of mass, c_p its preferred position, and ``A c_xy <= comfort`` a region that it should not leave.
 
 Each step solves the program with linearised hard rows and the Hessian ``W + J_c' (w + v A' A) J_c``, with the exceeded
 rows of A. If the rows contradict each other, the violated ones become a penalty ``rho/2 |J step - error|^2``, while
@@ -86,9 +86,9 @@ def _violation(value, low, high, m):
 @jit_algebra
 def com_cost(task, c):
     """Return the cost of the position of the centre of mass, its gradient x, y and its Hessian xx, xy, yy."""
-    x, y, weight = c[0] - task.hint[0], c[1] - task.hint[1], task.hint[2]
+    x, y, weight = c[0] - task.com_preference[0], c[1] - task.com_preference[1], task.com_preference[2]
     cost, gx, gy, xx, xy, yy = 0.5 * weight * (x * x + y * y), weight * x, weight * y, weight, 0.0, weight
-    weight = task.hint[3]
+    weight = task.com_preference[3]
     if weight > 0.0:
         for r in range(len(task.region)):
             a, b = task.region[r, 0], task.region[r, 1]

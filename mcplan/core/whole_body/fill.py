@@ -11,10 +11,11 @@ FILLED, STATE_NOT_FINITE, NOT_FINITE = range(3)
 """Status of ``fill``: done; q or v is not finite; an input or a parameter is not finite."""
 
 SCRATCH = 80
-"""Length of the scratch array."""
+"""Minimum length of the scratch row."""
 
 DETERMINED_FRACTION = 1e-2
-"""The equations determine a limit row if at most this fraction of it is independent of them."""
+"""A limit row counts as determined by the contact equations if its part independent of them is at most this fraction of
+its norm."""
 
 
 @jit
@@ -27,14 +28,15 @@ def fill(
     Parameters
     ----------
     q, v, M, h, rows, summary, J, frames : as ``rigid_body.terms`` fills them
-    external : (3, nv) external generalised force, and the parts of weight and pull (weight times target) of single
-        accelerations that do not come from kernels
-    layout, constants, tasks, contacts : see `layout`; rows of ``tasks`` with the code -1 are filled outside of kernels
+    external : (3, nv): row 0: external generalised force; rows 1 and 2: for each coordinate the weight, and the weight
+        times the target, of acceleration tasks that are evaluated in Python
+    layout, constants, tasks, contacts : see `layout`; rows of ``tasks`` with the code -1 are filled in Python
     values : numbers of all tasks and contacts
-    references : (2, forces) for each force unknown a reference times its weight, and the weight of its change
+    references : (2, forces): row 0: for each force unknown the sum of its references times their weights; row 1: the
+        weight of its change
     theta : (parameters,) out
-    G : (7, forces or 80) out: wrenches of the force unknowns in the first six rows; the last row is scratch, with the
-        constant part of the cost in its last entry
+    G : (7, max(forces, contact rows, SCRATCH)) out: wrenches of the force unknowns in the first six rows; the last row
+        is scratch, with the constant part of the cost in its last entry
     basis : (twice the contact rows and one more, nv) scratch
     """
     nv = layout[lay.NV]
@@ -88,7 +90,7 @@ def _is_valid(layout, values, theta):
     for k in range(len(values)):
         if values[k] != values[k]:
             return False
-    for k in range(lay.JOINTS - lay.SIZES):
+    for k in range(lay.JOINTS - lay.SIZES):  # the parameters: offsets from MASS on, sizes from SIZES on
         first = layout[lay.MASS + k]
         if first >= 0 and not _is_finite(theta[first : first + layout[lay.SIZES + k]]):
             return False

@@ -77,7 +77,7 @@ class FrameRows:
     body : index of the body.
     frame : (24,) pose of the patch in its body, and target.
     select : (e, 6) constrained directions.
-    cell : (k, 10) bounds of the other directions; the column OWNER is set later.
+    cell : (k, 10) bounds of the other directions; the column CONTACT is set later.
     """
 
     mode: int

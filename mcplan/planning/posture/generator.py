@@ -300,7 +300,7 @@ class PostureGenerator:
             task = self._balance_task(problem, rows, guide, support)
         found = self._run(task, q, steps, SEARCH_TOLERANCE, STEP_TOLERANCE, clock)
         if ACCEPTED_ERROR < found.worst <= REACH_TOLERANCE:  # not converged: drop the comfort term
-            task = task._replace(hint=np.append(task.hint[:3], 0.0))
+            task = task._replace(com_preference=np.append(task.com_preference[:3], 0.0))
             found = self._run(task, q, steps, SEARCH_TOLERANCE, STEP_TOLERANCE, clock)
         if found.worst > ACCEPTED_ERROR:
             violations = self._violations(found, problem, rows, guide)
@@ -351,7 +351,7 @@ class PostureGenerator:
             if rounds == settings.collision_rounds or (close and fixed[worst]):
                 return
             if least >= -CLEARANCE_ROUNDING_M:
-                converge_task = task._replace(guide=attempt.q, hint=np.zeros(4))
+                converge_task = task._replace(guide=attempt.q, com_preference=np.zeros(4))
                 converged = self._run(converge_task, attempt.q, settings.steps, SEARCH_TOLERANCE, STEP_TOLERANCE, clock)
                 attempt.q, attempt.error = converged.q, converged.worst
                 continue
@@ -418,10 +418,10 @@ class PostureGenerator:
                 )
                 linear = np.vstack([linear, np.column_stack([pairs.rows, np.minimum(-pairs.distance, 0.0)])])
             reduction_task = task._replace(
-                guide=current.q, hint=np.zeros(4), linear=np.ascontiguousarray(linear), linear_q=current.q
+                guide=current.q, com_preference=np.zeros(4), linear=np.ascontiguousarray(linear), linear_q=current.q
             )
             reduced = self._run_linearized(reduction_task, current.q, clock)
-            converge_task = task._replace(guide=reduced.q, hint=np.zeros(4))
+            converge_task = task._replace(guide=reduced.q, com_preference=np.zeros(4))
             converged = self._run(
                 converge_task, reduced.q, self.settings.steps, SEARCH_TOLERANCE, STEP_TOLERANCE, clock
             )

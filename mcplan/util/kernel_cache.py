@@ -3,6 +3,7 @@
 Without that import a first run can report compilation at once, and its progress in all processes.
 """
 
+import ast
 import functools
 import hashlib
 import os
@@ -47,7 +48,7 @@ def cache_directory() -> str:
     """Return the directory for compiled kernels, named by a hash of Numba's version and all files of ``core/``.
 
     Numba's own cache compares only the file of a kernel itself: after an edit in the file of a callee the caller would
-    return the old result.
+    return the old result. A new directory begins with the kernels of another version that depend on equal files only.
     """
     digest = hashlib.sha256(f"{version('numba')} {accelerated()}".encode())
     if not accelerated():  # Numba's own cache distinguishes files by their path
@@ -57,7 +58,60 @@ def cache_directory() -> str:
     directory = _caches() / "mcplan" / digest.hexdigest()[:16]
     if not directory.exists():
         _copy_wheel_kernels(WHEEL_KERNELS / directory.name, directory)
+    if not directory.exists():
+        _copy_unchanged_kernels(directory)
     return str(directory)
+
+
+SOURCES = "sources"
+"""File in the cache with a line per file of ``core/``: its name, and the hash of all that its kernels depend on."""
+
+
+def _source_hashes() -> dict[str, str]:
+    """Return, by ``folder/file``, a hash of each file of ``core/`` and of all that it imports from there."""
+    files = {
+        ".".join((CORE.parent.name, *file.relative_to(CORE.parent).with_suffix("").parts)): file
+        for file in CORE.rglob("*.py")
+    }
+    imports = {}
+    for module, file in files.items():
+        nodes = [node for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, ast.ImportFrom)]
+        names = {name for n in nodes for name in (n.module or "", *(f"{n.module}.{alias.name}" for alias in n.names))}
+        imports[module] = names & files.keys()
+    compilers = {f"mcplan.core.{name}" for name in ("jit", "compilation", "accelerator")}
+    hashes = {}
+    for module, file in files.items():
+        found, waiting = set[str](), compilers | {module}
+        while waiting:
+            found |= waiting
+            waiting = {name for one in waiting for name in imports[one]} - found
+        digest = hashlib.sha256(f"{version('numba')} {accelerated() or CORE}".encode())
+        for name in sorted(found):
+            digest.update(name.encode() + files[name].read_bytes())
+        hashes[f"{file.parent.name}/{file.stem}"] = digest.hexdigest()
+    return hashes
+
+
+def _copy_unchanged_kernels(target: Path) -> None:
+    """Create the cache of this version, with the kernels of another version that depend on the same files only."""
+    hashes = _source_hashes()
+    lines = {f"{name} {digest}" for name, digest in hashes.items()}
+    best, unchanged = None, set[str]()
+    for sources in target.parent.glob(f"*/{SOURCES}"):
+        with suppress(OSError):
+            same = lines & set(sources.read_text().splitlines())
+            if len(same) > len(unchanged):
+                best, unchanged = sources.parent, same
+    modules = {line.partition(" ")[0] for line in unchanged}
+    with suppress(OSError), tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        new = Path(folder) / target.name
+        new.mkdir()
+        for file in best.glob("*/*.nb[ic]") if best else ():
+            if _kernel_of(file).partition(".")[0] in modules:
+                (new / file.parent.name).mkdir(exist_ok=True)
+                shutil.copy2(file, new / file.parent.name / file.name)
+        (new / SOURCES).write_text("\n".join(sorted(lines)))
+        new.rename(target)  # an error if another process was first
 
 
 def _copy_wheel_kernels(source: Path, target: Path) -> None:
@@ -120,11 +174,13 @@ def declared_kernels(excluding: Iterable[str] = ()) -> set[str]:
 
 def compiled_kernels(directory: str) -> set[str]:
     """Return the kernels that are in the cache, under the same names."""
-    kernels = set()
-    for index in Path(directory).glob("*/*.nbi"):
-        folder = re.sub("_[0-9a-f]{40}$", "", index.parent.name)  # Numba's own cache appends a hash of the path
-        kernels.add(f"{folder}/{index.name.partition('-')[0]}")
-    return kernels
+    return {_kernel_of(index) for index in Path(directory).glob("*/*.nbi")}
+
+
+def _kernel_of(file: Path) -> str:
+    """Return the kernel of a file of the cache, as ``folder/file.function``."""
+    folder = re.sub("_[0-9a-f]{40}$", "", file.parent.name)  # Numba's own cache appends a hash of the path
+    return f"{folder}/{file.name.partition('-')[0]}"
 
 
 def drop_truncated(directory: str) -> None:

@@ -135,7 +135,7 @@ class Avoidance:
         self._tick = self._near_count = 0
         surfaces = {surface.name for surface in environment.surfaces}
         self._on_surface = np.array([pair.b in surfaces for pair in self._model.pairs], dtype=bool)
-        self._last_inputs: list = []
+        self._last_inputs: tuple = ()
         self._dt, self._time, self._next_sample, self._samples_per_tick = dt, 0.0, SAMPLES, 1
         self._samples: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._cached_ends: dict[int, _Ends] = {}
@@ -213,14 +213,13 @@ class Avoidance:
         All goals are reset when contacts or references have changed. The goal between a patch and its next support
         shrinks with their distance: a toe has to clear the edge of the step on which it will stand.
         """
-        resting = list(motion.closed)
-        inputs = [
-            motion.posture, *resting, None, *motion.released.values(), None, *motion.targets.values(), None,
+        inputs = (
+            motion.posture, motion.closed, *motion.released.values(), None, *motion.targets.values(), None,
             *motion.descending_patches, None, *motion.waiting_patches,
-        ]  # fmt: skip
+        )  # fmt: skip
         if not is_unchanged(inputs, self._last_inputs):
             self._last_inputs = inputs
-            self._reset_goals(motion, resting, objects)
+            self._reset_goals(motion, list(motion.closed), objects)
         elif self._next_sample < SAMPLES:
             for _ in range(min(self._samples_per_tick, SAMPLES - self._next_sample)):
                 self._relax_goals(nominal_sample(motion.posture, self._time * self._next_sample / SAMPLES))

@@ -1,6 +1,5 @@
 """Whole-body controller: state machine, references, and one quadratic program per control step."""
 
-import math
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -27,7 +26,6 @@ from mcplan.control.stepping import Stepping
 from mcplan.control.task_set import TaskSet
 from mcplan.errors import InputError
 from mcplan.motion.limb_path import Pose
-from mcplan.motion.pendulum import frequency
 from mcplan.motion.rotation import rotation_vector
 from mcplan.motion.time_parameterization import TimedPath
 from mcplan.planning.plan import Plan
@@ -119,7 +117,6 @@ class WholeBodyController:
         self._commanded = self._wrenches
         self._nv, self._t, self._start_delay, self._push_time = self.robot.nv, 0.0, 0.0, -np.inf
         self._vd = np.zeros(self._nv)
-        self._leg = self.robot.scale.leg
         motion = self.motion
         # lazy: most criteria read only the clock, and no other measurement is computed then
         self._lazy_values = (
@@ -183,19 +180,22 @@ class WholeBodyController:
             self._slip_detector.update(t, self.terms, self.motion, wrenches)
             self._lift_off_detector.update(t, self.terms, self.motion, self._commanded, wrenches)
         terms_time = time.perf_counter()
-        closed = set(self.motion.contacts)
+        motion, patches, lands = self.motion, tuple(self.motion.contacts), False
         if self.machine.update(t, self.measure(t), self) or self._insert_recovery(t):
-            self._start_delay = self.motion.clock.delay
-            if self.impedance is not None and set(self.motion.contacts) - closed:
+            self._start_delay = motion.clock.delay
+            lands = not motion.contacts.keys() <= set(patches)
+            patches = tuple(motion.contacts)
+            if lands and self.impedance is not None:
                 self.impedance.reset_velocity(v[6:])
-        balance_error = self._capture_point_error() / self.settings.timing.com_tolerance
+        machine_time = time.perf_counter()
+        state, phase = self.machine.state, self.machine.events[-1]
+        self._further.enter(state.name)
+        balance_error = self.tasks.follow(t, self.terms, motion, state.gains) / self.settings.timing.com_tolerance
         if balance_error > PUSHED_ERROR:
             self._push_time = t
-        steady = set(self.motion.contacts) <= closed and t > self._push_time + PUSHED_TIME_S
-        machine_time = time.perf_counter()
-        self._further.enter(self.machine.state.name)
-        planned = self._forces.follow(self.machine.events[-1].stance, self.motion.contacts)
-        solution = self.tasks.solve(t, self.terms, self.motion, self.machine.state.gains, planned, steady)
+        steady = not lands and t > self._push_time + PUSHED_TIME_S
+        planned = self._forces.follow(phase.stance, motion.contacts)
+        solution = self.tasks.solve(t, self.terms, motion, planned, steady)
         if balance_error > BALANCE_FIRST_ERROR:
             self.tasks.put_balance_first(t, self.terms, solution)
         self._wrenches = self._commanded = wrenches = self.objects.without_objects(solution.wrenches)
@@ -203,10 +203,9 @@ class WholeBodyController:
         if self.impedance is not None:
             tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self._nv], tau)
         self._update_clock(t, balance_error)
-        phase = self.machine.events[-1]
         return Command(
             solution.vd[: self._nv], tau, wrenches, self.objects.without_objects(solution.forces), solution.status,
-            (phase.name, phase.stance), tuple(self.motion.contacts), solution.message,
+            (phase.name, phase.stance), patches, solution.message,
             {"terms": terms_time - clock, "machine": machine_time - terms_time,
              "program": time.perf_counter() - machine_time},
             *self._object_outputs(solution), solution.violation,
@@ -232,21 +231,6 @@ class WholeBodyController:
             limbs = [self._error(name) for name, path in motion.limbs.items() if isinstance(path, TimedPath)]
             error = max(balance_error, max(limbs, default=0.0) / (LIMB_TOLERANCE_FACTOR * s.timing.com_tolerance))
         motion.clock.advance(self.dt, error)
-
-    def _capture_point_error(self) -> float:
-        """Return the distance of the capture point from that of the references (m).
-
-        It is the norm of ``e + e' / w`` with the CoM error e and ``w² = g / height``. It shows the speed lost in an
-        impact at once, long before the CoM is off.
-        """
-        reference = self.motion.com.sample(self._t)
-        com, velocity = self.terms.com.tolist(), self.terms.com_velocity.tolist()
-        omega = frequency(com, self.motion.closed, self._leg)
-        planned, planned_velocity = reference.value.tolist(), reference.velocity.tolist()
-        x, y, z = [
-            c - p + (v - pv) / omega for c, p, v, pv in zip(com, planned, velocity, planned_velocity, strict=True)
-        ]
-        return math.sqrt(x * x + y * y + z * z)
 
     def _object_outputs(self, solution: Solution) -> tuple[np.ndarray | None, dict[str, PointLoads]]:
         """Return the accelerations of the objects and the forces on them."""
@@ -290,6 +274,11 @@ class WholeBodyController:
             return float(np.max(np.abs(self.terms.v[6 : self._nv]), initial=0.0))
         velocity = self.terms.frame(name).velocity
         return float(np.hypot(np.linalg.norm(velocity[:3]), ROTATION_LEVER_M * np.linalg.norm(velocity[3:])))
+
+    @property
+    def com_reference(self) -> np.ndarray:
+        """Reference of the centre of mass in the last step (3,), m."""
+        return self.tasks.com.position
 
     @property
     def q(self) -> np.ndarray:

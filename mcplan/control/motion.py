@@ -31,6 +31,7 @@ from mcplan.scene.resting import resting_contact
 from mcplan.settings.control import LIMB_ANGULAR_SPEED_RAD_S, ControlSettings
 from mcplan.settings.pace import used_fraction
 from mcplan.util.text import format_length_or_angle
+from mcplan.whole_body.packed import is_unchanged
 
 START_TOLERANCE = 1e-12
 """References that differ by less than this from the start of a planned motion count as equal to it (rad, m, per s)."""
@@ -196,6 +197,7 @@ class Motion:
         self.waiting_patches: set[str] = set()
         self.descending_patches: set[str] = set()
         self.notices: list[Notice] = []
+        self._closed: tuple[Contact, ...] = ()
         self.full_load = 2.0 * (robot.mass + object_mass) * GRAVITY
 
     def note(self, t: float, text: str, bodies: tuple[str, ...] = (), amount: float | None = None) -> None:
@@ -386,8 +388,11 @@ class Motion:
 
     @property
     def closed(self) -> tuple[Contact, ...]:
-        """The closed contacts."""
-        return tuple([loaded.contact for loaded in self.contacts.values()])
+        """The closed contacts: the same tuple until they change."""
+        closed = [loaded.contact for loaded in self.contacts.values()]
+        if not is_unchanged(closed, self._closed):
+            self._closed = tuple(closed)
+        return self._closed
 
     def note_replanning(self, t: float, segment: Segment, distance: float) -> None:
         """Record that a motion was replanned, and its largest collision violation if any."""

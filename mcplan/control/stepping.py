@@ -46,11 +46,12 @@ from mcplan.control.phases import (
     com_arrived,
     with_timeout,
 )
+from mcplan.core.motion.balance import capture_point_depth
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.motion.descent import Descent
 from mcplan.motion.limb_path import LimbPath, StepPath
-from mcplan.motion.pendulum import Pendulum, frequency
+from mcplan.motion.pendulum import Pendulum, frequency, lowest
 from mcplan.motion.rotation import rotation_vector
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.motion.time_parameterization import TimedPath
@@ -364,6 +365,8 @@ class Stepping:
         self._surfaces = [s for s in self.environment.surfaces if s.normal[2] >= MIN_NORMAL_Z]
         self._tries = 0
         self._contacts: tuple[Contact, ...] = ()
+        self._present_region: SupportRegion | None = None
+        self._ground = 0.0
         self._leg, self._weight = self.robot.scale.leg, self.robot.mass * GRAVITY
         self._least_depth = -MAX_OUTSIDE_M * self.robot.scale.sole
         self._regions: dict[tuple[Contact, ...], SupportRegion | None] = {}
@@ -472,8 +475,10 @@ class Stepping:
 
     def _support(self, motion: Motion) -> SupportRegion | None:
         """Return the support region of the closed contacts; None unless all are feet on nearly level supports."""
-        self._contacts = motion.closed
-        return self._region(self._contacts)
+        if motion.closed is not self._contacts:
+            self._contacts = motion.closed
+            self._present_region, self._ground = self._region(self._contacts), lowest(self._contacts)
+        return self._present_region
 
     def _region(self, contacts: Sequence[Contact]) -> SupportRegion | None:
         """Return the cached support region of feet on nearly level supports; None for other contacts."""
@@ -495,22 +500,15 @@ class Stepping:
         return all(contact.patch in self.robot.feet and _is_level_face(contact) for contact in contacts)
 
     def _state(self, terms: Terms) -> _State:
-        x, y, omega = self._capture_point(terms)
-        return _State(np.array([x, y]), omega)
-
-    def _capture_point(self, terms: Terms) -> tuple[float, float, float]:
-        """Return the capture point (m) and the rate w (1/s) as numbers, because arrays are too slow for a tick."""
-        com, velocity, momentum = terms.com.tolist(), terms.com_velocity.tolist(), terms.momentum.tolist()
-        omega = frequency(com, self._contacts, self._leg)
+        omega = frequency(terms.com, self._contacts, self._leg)
         factor = omega / self._weight
-        x, y = com[0] + velocity[0] / omega + factor * momentum[4], com[1] + velocity[1] / omega - factor * momentum[3]
-        return x, y, omega
+        turning = np.array([terms.momentum[4], -terms.momentum[3]])
+        return _State(terms.com[:2] + terms.com_velocity[:2] / omega + factor * turning, omega)
 
     def _is_balanced(self, region: SupportRegion, terms: Terms) -> bool:
         """Whether the capture point is inside the support region, or so near that no step is needed."""
-        x, y, _ = self._capture_point(terms)
-        depths = [b - (a0 * x + a1 * y) for a0, a1, b in region.edges]
-        return not region.empty and min(depths, default=0.0) >= self._least_depth
+        depth = capture_point_depth(terms.centroidal, self._ground, self._leg, self._weight, region.edges)
+        return not region.empty and depth >= self._least_depth
 
     def _track_capture_point(self, t: float, terms: Terms, motion: Motion, phase: StepOut) -> None:
         """Set the CoM reference to a fall about the pivot that delays it most, and aim the foot at the capture point.

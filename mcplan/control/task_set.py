@@ -10,7 +10,9 @@ from mcplan.control.command import LoadedContact, Ramp
 from mcplan.control.handled import HandledObjects
 from mcplan.control.held_contacts import HeldContacts
 from mcplan.control.motion import Motion
-from mcplan.core.algebra.rotation import quaternion_to_matrix
+from mcplan.core.motion.reference import write_body
+from mcplan.motion.pendulum import Pendulum, lowest
+from mcplan.motion.time_parameterization import PathTiming
 from mcplan.robot.robot import Robot
 from mcplan.robot.system import SystemTerms
 from mcplan.robot.terms import Terms
@@ -19,6 +21,7 @@ from mcplan.scene.environment import Environment
 from mcplan.settings.control import ControlSettings
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Extra
+from mcplan.whole_body.packed import is_unchanged
 from mcplan.whole_body.pool import ProblemPool
 from mcplan.whole_body.priorities import PrioritisedQP
 from mcplan.whole_body.rows.forces import TorqueBand, torque_steps
@@ -33,8 +36,8 @@ from mcplan.whole_body.whole_body import WholeBodyQP
 NO_GAINS: Mapping[str, float] = {}
 """No changes of weights and gains."""
 
-ZERO_MOMENTUM = np.zeros(3)
-"""Reference of angular momentum or its rate in motions without time parameterization."""
+NO_CURVE = np.zeros(1), np.zeros(0), np.zeros((0, 6, 3)), np.zeros((2, 3, 3))
+"""Arguments of ``core.motion.reference.sample_curve`` without a curve."""
 
 STIFFNESS_RETURN_S = 0.5
 """Time in which the contact stiffness returns after it was dropped (s). Preloads stay dropped for this time, and return
@@ -105,17 +108,20 @@ class TaskSet:
         self.momentum = AngularMomentumTask(s.weights.angular_momentum, s.gains.angular_momentum_kd)
         self.limbs: dict[str, LinkPoseTask] = {}
         self._limb_weights: dict[str, tuple[float, float]] = {}
+        self._body = _BodyReferences(self, robot.scale.leg)
         self._bar_tasks: dict[str, LinkPoseTask] = {}
         self.objects = objects
         self.further: tuple[Any, ...] = tuple(further)
         self.avoidance = Avoidance(robot, environment, s, dt) if s.avoidance.pairs else None
-        self._limits = [self.avoidance] if self.avoidance else []
+        self._limits = (self.avoidance,) if self.avoidance else ()
         self.held = HeldContacts(s, objects)
         self._dt, self._steps = dt, dt * torque_steps(robot, s.gains.torque_rate)
         self._preload_drop_time = -np.inf
         self._previous: Solution | None = None
         self._torque: np.ndarray | None = None
-        self._cached_tasks: tuple[tuple, list[Task]] = ((), [])
+        self._cached_tasks: tuple[tuple, tuple[Task, ...]] = ((), ())
+        self._contacts: tuple[ContactConstraint, ...] = ()
+        self._inputs: tuple = ()
         self._torque_band: TorqueBand | None = None
         self._problem: WholeBodyQP | PrioritisedQP
         self.pool = ProblemPool(
@@ -148,32 +154,45 @@ class TaskSet:
 
     def rehearse(self, terms: Terms, motion: Motion) -> None:
         """Solve once without effect, to load the compiled kernels before the run."""
+        self.follow(0.0, terms, motion)
         self.solve(0.0, terms, motion)
         self.pool.rehearse()
         self._previous, self._torque = None, None
         self.held.scale_stiffness(1.0)
+
+    def follow(self, t: float, terms: Terms, motion: Motion, gains: Mapping[str, float] = NO_GAINS) -> float:
+        """Write the references at time t (s) into the tasks; return the capture-point error (m).
+
+        ``gains`` override weights and gains of the settings.
+        """
+        if gains != self._gains:
+            self._apply_gains(gains)
+        error = self._body.write(t, terms, motion)
+        weight = self.settings.weights.limb
+        for patch, path in motion.limbs.items():
+            task = self._limb(patch)
+            tightness = path.write(t, task.reference)
+            weights = weight, weight * AIR_ORIENTATION_WEIGHT ** (1.0 - tightness)
+            if weights != self._limb_weights.get(patch):
+                task.weight[:3], task.weight[3:] = self._limb_weights[patch] = weights
+        return error
 
     def solve(
         self,
         t: float,
         terms: Terms,
         motion: Motion,
-        gains: Mapping[str, float] = NO_GAINS,
         planned: Mapping[str, np.ndarray] | None = None,
         steady: bool = True,
     ) -> Solution:
-        """Update references and limits to time t, and solve the program for the state in ``terms``.
+        """Update contacts and limits to time t, and solve the program for the state in ``terms``; `follow` goes before.
 
-        ``gains`` override weights and gains of the settings; ``planned`` are force references by patch. If the state is
-        not ``steady``, torques may jump.
+        ``planned`` are force references by patch. If the state is not ``steady``, torques may jump.
 
         If the program is infeasible, constraints are relaxed in this order: the torque rate limit is raised, then
         dropped; preloads are dropped for a while; the contact stiffness is dropped and returns gradually (contacts that
         drift by fractions of a millimetre may demand contradictory accelerations). Contact damping stays.
         """
-        if gains != self._gains:
-            self._apply_gains(gains)
-        self._update_references(t, motion)
         if self.held.stiffness_share < 1.0:
             self.held.scale_stiffness(min(1.0, self.held.stiffness_share + self._dt / STIFFNESS_RETURN_S))
         self.held.preload_share = motion.preload_share(t) * min(
@@ -182,12 +201,11 @@ class TaskSet:
         for task in self.further:
             if (follow := getattr(task, "follow", None)) is not None:
                 follow(t)
-        closed = motion.closed
-        if (key := (tuple(motion.limbs), closed)) != self._cached_tasks[0]:
-            self._cached_tasks = key, self._tasks(motion.limbs, closed)
-        tasks: list[Task] = self._cached_tasks[1]
+        if (key := (motion.closed, *motion.limbs)) != self._cached_tasks[0]:
+            self._cached_tasks = key, tuple(self._tasks(motion.limbs, motion.closed))
+        tasks = self._cached_tasks[1]
         grip_share = motion.grip_share(t)
-        contacts = [self.held.fill(t, loaded, terms, grip_share) for loaded in motion.contacts.values()]
+        contacts = tuple([self.held.fill(t, loaded, terms, grip_share) for loaded in motion.contacts.values()])
         poses = None
         if isinstance(terms, SystemTerms):
             for constraint, loaded in zip(contacts, motion.contacts.values(), strict=True):
@@ -198,14 +216,20 @@ class TaskSet:
                     if is_held and s.compliant:
                         share = GRIP_FRICTION_FRACTION
                     constraint.friction = share * min(loaded.contact.friction, loaded.friction)
-            tasks = [*tasks, *self.objects.tasks(t, motion)]
-            contacts += self.objects.supports(t, motion, terms)
+            tasks = (*tasks, *self.objects.tasks(t, motion))
+            contacts = (*contacts, *self.objects.supports(t, motion, terms))
             poses = self.objects.poses(terms)
         for limit in self._limits:
             limit.update(terms, motion, poses)
         bounded, last = steady and self.settings.gains.torque_rate > 0.0, self._torque
         self._torque_band = TorqueBand(last, self._steps) if bounded and last is not None else None
-        problem, solution = self.pool.get(contacts, tasks, self._limits), None
+        if is_unchanged(contacts, self._contacts):
+            contacts = self._contacts  # the same tuple: neither pool nor program look at its items again
+        inputs = contacts, tasks
+        if self.further or not is_unchanged(inputs, self._inputs):  # priorities of a user's task may change
+            self._inputs, self._contacts = inputs, contacts
+            self._problem = self.pool.get(contacts, tasks, self._limits)
+        problem, solution = self._problem, None
         for relax in (
             None,
             self._widen_torque_band,
@@ -219,7 +243,6 @@ class TaskSet:
                 )
         solution = solution or problem.solve()
         self._previous, self._torque = solution, solution.tau
-        self._problem = problem
         return solution
 
     def put_balance_first(self, t: float, terms: Terms, solution: Solution) -> bool:
@@ -296,26 +319,6 @@ class TaskSet:
             limb.kp, limb.kd = s.gains.limb_kp, damping(s.gains.limb_kp, None)
         self.objects.apply_gains(s)
 
-    def _update_references(self, t: float, motion: Motion) -> None:
-        """Write the references at time t (s) into the tasks."""
-        com, posture = motion.com.sample(t), motion.posture.sample(t)
-        self.com.position, self.com.velocity, self.com.acceleration = com
-        self.posture.position, self.posture.velocity = posture.q[7:], posture.v[6:]
-        self.posture.acceleration = posture.vd[6:]
-        quaternion_to_matrix(posture.q[3:7], self.trunk.R)
-        self.trunk.velocity[3:], self.trunk.acceleration[3:] = posture.v[3:6], posture.vd[3:6]
-        momentum = (
-            (ZERO_MOMENTUM, ZERO_MOMENTUM) if motion.angular_momentum is None else motion.angular_momentum.sample(t)
-        )
-        self.momentum.momentum, self.momentum.rate = momentum
-        s = self.settings
-        for patch, path in motion.limbs.items():
-            task = self._limb(patch)
-            tightness = path.write(t, task.reference)
-            weights = s.weights.limb, s.weights.limb * AIR_ORIENTATION_WEIGHT ** (1.0 - tightness)
-            if weights != self._limb_weights.get(patch):
-                task.weight[:3], task.weight[3:] = self._limb_weights[patch] = weights
-
     def _bar_task(self, contact: Contact) -> LinkPoseTask:
         """Return the task that holds the planned orientation of a sole on a bar, which could roll off."""
         s, patch = self.settings, contact.patch
@@ -323,3 +326,46 @@ class TaskSet:
             self._bar_tasks[patch] = LinkPoseTask(patch, position=False, weight=s.weights.trunk, kp=s.gains.trunk_kp)
         self._bar_tasks[patch].R = contact.R
         return self._bar_tasks[patch]
+
+
+class _BodyReferences:
+    """References of centre of mass, angular momentum, trunk and joints, written into their tasks by one kernel.
+
+    Parameters
+    ----------
+    tasks : their tasks.
+    size : of the robot, relative to HRP-2.
+    """
+
+    def __init__(self, tasks: TaskSet, size: float):
+        self._com, self._size = tasks.com, size
+        self._outputs = (
+            np.empty((3, 3)), tasks.com.values, tasks.momentum.values, tasks.trunk.reference, tasks.posture.values,
+        )  # fmt: skip
+        self._clocks = np.empty((3, 3))
+        self._references: tuple = ()
+        self._contacts: tuple[Contact, ...] = ()
+        self._ground = np.inf
+
+    def write(self, t: float, terms: Terms, motion: Motion) -> float:
+        """Write the references at time t (s); return the capture-point error (m)."""
+        references = motion.com, motion.angular_momentum, motion.posture
+        if not is_unchanged(references, self._references):
+            self._references = references
+            self._set(*references)
+        for row, timing in enumerate(self._timings):
+            self._clocks[row] = (t, 1.0, 0.0) if timing is None else timing.at(t)
+        if isinstance(motion.com, Pendulum):
+            self._com.position, self._com.velocity, self._com.acceleration = motion.com.sample(t)
+        if (closed := motion.closed) is not self._contacts:
+            self._contacts, self._ground = closed, lowest(closed)
+        return write_body(*self._arguments, self._clocks, terms.centroidal, self._ground, self._size, *self._outputs)
+
+    def _set(self, *references: Any) -> None:
+        """Set the arguments of the kernel up to the posture, and the timing of each reference."""
+        self._timings: list[PathTiming | None] = [getattr(reference, "timing", None) for reference in references]
+        com, momentum, posture = [getattr(reference, "path", reference) for reference in references]
+        arrays = [
+            NO_CURVE if curve is None or isinstance(curve, Pendulum) else curve.arrays for curve in (com, momentum)
+        ]
+        self._arguments = (*arrays[0], *arrays[1], *posture.arrays, *posture.workspace)

@@ -63,21 +63,11 @@ class _Machine:
             self.events[-1].end, self.events[-1].ended_by, self.done = t, "time", True
 
 
-class _ComSample(NamedTuple):
-    """Position of the centre of mass (3,)."""
-
-    value: np.ndarray
-
-
 class _Motion:
-    """Stand-in for references: the CoM reference is the measured one."""
+    """Stand-in for references, without notices."""
 
-    def __init__(self, terms: Terms):
-        self._terms, self.com = terms, self
+    def __init__(self) -> None:
         self.notices: list[Notice] = []
-
-    def sample(self, t: float) -> _ComSample:
-        return _ComSample(self._terms.com)
 
 
 class TorqueDriven:
@@ -101,9 +91,14 @@ class TorqueDriven:
         self.robot, self.controller, self.duration = plan.scenario.robot, controller, float(duration)
         frames: Sequence[str] = getattr(controller, "frames", ())
         self.terms = Terms(self.robot, frames)
-        self.machine, self.motion = _Machine(), _Motion(self.terms)
+        self.machine, self.motion = _Machine(), _Motion()
         self._active = plan.stances[0].patches
         self._zero_vd = np.zeros(self.robot.nv)
+
+    @property
+    def com_reference(self) -> np.ndarray:
+        """The measured centre of mass (3,), m."""
+        return self.terms.com
 
     def step(
         self,

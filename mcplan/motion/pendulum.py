@@ -7,25 +7,20 @@ comes to rest (Pratt et al. 2006; Englsberger et al. 2011).
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
-from mcplan.core.rigid_body.tree import GRAVITY
+from mcplan.core.motion.balance import pendulum_frequency
 from mcplan.motion.spline import ReferenceSample
 from mcplan.scene.contact import Contact
-
-MIN_COM_HEIGHT_M = 0.1
-"""Lower bound of the CoM height above the lowest contact (m, for a robot of HRP-2's size)."""
 
 
 def frequency(com: np.ndarray, contacts: Sequence[Contact], size: float = 1.0) -> float:
     """Return w (1/s), ``w² = g / z``, of a centre of mass (3,) above contacts; ``size`` is relative to HRP-2."""
-    return math.sqrt(GRAVITY / max(float(com[2]) - _lowest(tuple(contacts)), size * MIN_COM_HEIGHT_M))
+    return pendulum_frequency(float(com[2]) - lowest(contacts), float(size))
 
 
-@lru_cache(maxsize=64)
-def _lowest(contacts: tuple[Contact, ...]) -> float:
+def lowest(contacts: Sequence[Contact]) -> float:
     """Return the height of the lowest contact (m)."""
     return min((contact.ground for contact in contacts), default=math.inf)
 

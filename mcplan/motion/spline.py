@@ -1,6 +1,5 @@
 """Quintic splines in R^n and of whole-body postures: through values, or minimum jerk to rest."""
 
-from bisect import bisect_right
 from copy import copy
 from math import factorial
 from typing import NamedTuple
@@ -8,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.core.algebra import minimum_jerk as core
-from mcplan.core.motion.reference import sample_posture
+from mcplan.core.motion.reference import sample_curve, sample_posture
 from mcplan.motion.rotation import rotation_vector, vector_rates
 from mcplan.robot.pose import base_rotation
 
@@ -64,8 +63,9 @@ class Spline:
 
     Attributes
     ----------
-    lengths : length of each piece (s).
+    start_time, end_time : time until which the start is held, and at which the end is reached (s).
     coefficients : (k - 1, 6, n), of each piece i for the powers 0 to 5 of (t - t_i) / (t_i+1 - t_i).
+    arrays : arguments of ``core.motion.reference.sample_curve`` from ``times`` to ``ends``.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Spline:
         spline = make_interp_spline(times, values, k=5, bc_type=ends)
         lengths = np.diff(times)
         powers = [lengths[:, None] ** m / factorial(m) * spline(times[:-1], m) for m in range(6)]
-        self._set(times, lengths.tolist(), np.ascontiguousarray(np.stack(powers, axis=1)), values, start, end[0])
+        self._set(times, lengths, np.ascontiguousarray(np.stack(powers, axis=1)), values, start, end[0])
 
     @classmethod
     def to_rest(
@@ -112,63 +112,51 @@ class Spline:
         coefficients = [start, d1, d2 / 2, 10 * a - 4 * b + c / 2, -15 * a + 7 * b - c, 6 * a - 3 * b + c / 2]
         curve = cls.__new__(cls)
         times, values = np.array([start_time, start_time + T]), np.array([start, end])
-        curve._set(times, [T], np.array([coefficients]), values, (d1 / T, d2 / (T * T)), zero)
+        curve._set(times, np.array([T]), np.array([coefficients]), values, (d1 / T, d2 / (T * T)), zero)
         return curve
 
     def _set(
         self,
         times: np.ndarray,
-        lengths: list[float],
+        lengths: np.ndarray,
         coefficients: np.ndarray,
         values: np.ndarray,
         start_rates: Rates,
         end_velocity: np.ndarray,
     ) -> None:
-        """Set pieces, end values and end rates, with an empty cache of samples."""
-        self.times, self.values, self.coefficients = times, values, coefficients
-        self._starts, self.lengths, self._end_time = times[:-1].tolist(), lengths, float(times[-1])
-        self._first_sample = ReferenceSample(values[0], *start_rates)
-        self._last_sample = ReferenceSample(values[-1], end_velocity, np.zeros_like(end_velocity))
-        self._ends_at_rest = not end_velocity.any()
-        self._time, self._sample = float("nan"), self._first_sample
+        """Set pieces, end values and end rates."""
+        self.values, self.coefficients = values, coefficients
+        ends = [[values[0], *start_rates], [values[-1], end_velocity, np.zeros_like(end_velocity)]]
+        self._set_arrays(times, lengths, coefficients, np.array(ends))
+
+    def _set_arrays(self, times: np.ndarray, *others: np.ndarray) -> None:
+        """Set the arguments of the kernel, with an empty cache of samples."""
+        self._sample: ReferenceSample | None
+        self.times, self.start_time, self.end_time = times, float(times[0]), float(times[-1])
+        self.arrays, self._sample = (times, *others), None
+        self._time = float("nan")
 
     def starting_at(self, t: float) -> "Spline":
         """Return this curve, which begins at time 0, shifted in time to begin at t (s)."""
         curve = copy(self)
-        curve.times, curve._time = self.times + t, float("nan")
-        curve._starts, curve._end_time = curve.times[:-1].tolist(), float(curve.times[-1])
+        curve._set_arrays(self.times + t, *self.arrays[1:])
         return curve
-
-    @property
-    def start_time(self) -> float:
-        """Time until which the start is held (s)."""
-        return self._starts[0]
-
-    @property
-    def end_time(self) -> float:
-        """Time at which the end is reached (s)."""
-        return self._end_time
 
     @property
     def duration(self) -> float:
         """Time from start to end (s)."""
-        return self.lengths[0] if len(self.lengths) == 1 else self._end_time - self._starts[0]
+        lengths = self.arrays[1]
+        return float(lengths[0]) if len(lengths) == 1 else self.end_time - self.start_time
 
     @property
     def end(self) -> np.ndarray:
         """The last value."""
         return self.values[-1]
 
-    def piece(self, t: float) -> tuple[int, float, float]:
-        """Return the index of the piece at time t (s), the elapsed fraction of the piece, and its length (s)."""
-        i = max(bisect_right(self._starts, t) - 1, 0)
-        length = self.lengths[i]
-        return i, min(max((t - self._starts[i]) / length, 0.0), 1.0), length
-
     def pieces(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the results of `piece` at times (m,), each (m,)."""
-        i = np.maximum(np.searchsorted(self._starts, t, side="right") - 1, 0)
-        length = np.array(self.lengths)[i]
+        """Return the index of the piece at times (m,), its elapsed fraction, and its length (s), each (m,)."""
+        i = np.maximum(np.searchsorted(self.times[:-1], t, side="right") - 1, 0)
+        length = self.arrays[1][i]
         return i, np.clip((t - self.times[i]) / length, 0.0, 1.0), length
 
     def samples(self, t: np.ndarray) -> ReferenceSample:
@@ -179,24 +167,11 @@ class Spline:
 
     def sample(self, t: float) -> ReferenceSample:
         """Return the reference at time t. Do not modify the arrays."""
-        if t != self._time:
-            self._sample, self._time = self._compute(t), t
+        if t != self._time or self._sample is None:
+            out = np.empty((3, self.values.shape[1]))
+            sample_curve(*self.arrays, t, out)
+            self._sample, self._time = ReferenceSample(out[0], out[1], out[2]), t
         return self._sample
-
-    def _compute(self, t: float) -> ReferenceSample:
-        if t >= self._end_time:
-            value, velocity, acceleration = self._last_sample
-            return (
-                self._last_sample
-                if self._ends_at_rest
-                else ReferenceSample(value + (t - self._end_time) * velocity, velocity, acceleration)
-            )
-        if t <= self._starts[0]:
-            return self._first_sample
-        i, s, length = self.piece(t)
-        out = np.empty((3, self.values.shape[1]))
-        core.quintic(self.coefficients[i], s, length, out)
-        return ReferenceSample(out[0], out[1], out[2])
 
 
 class PostureSpline:
@@ -271,8 +246,7 @@ class PostureSpline:
         """Set the arguments of the kernels, with an empty cache of samples."""
         linear, nv = self._linear, len(self.start) - 1
         self.arrays = (
-            linear.times, np.array(linear.lengths), linear.coefficients, self._phi.coefficients, self._R, self.end,
-            self._end_velocity,
+            *linear.arrays[:3], self._phi.coefficients, self._R, self.end, self._end_velocity,
         )  # fmt: skip
         self.workspace = np.empty(3 * nv + 9), np.empty(nv + 1), np.empty(nv), np.empty(nv)
         self._time, self._sample = float("nan"), PostureSample(*self.workspace[1:])

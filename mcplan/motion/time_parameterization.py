@@ -149,7 +149,7 @@ class ReferenceClock:
         self.rate, self.change = rate, change
 
 
-class _Timing:
+class PathTiming:
     """A time parameterization with a start time and a reference clock."""
 
     def __init__(self, law: TimeParameterization, start_time: float, clock: ReferenceClock | None):
@@ -178,6 +178,10 @@ class TimedPath:
     start_time : s.
     clock : reference clock; None: one that is never slowed down. Samples are valid at the present time
         only, as later rates of the clock are unknown.
+
+    Attributes
+    ----------
+    timing : path parameter over time, by ``law``, ``start_time`` and ``clock``.
     """
 
     def __init__(
@@ -188,7 +192,7 @@ class TimedPath:
         clock: ReferenceClock | None = None,
     ):
         self.path, self.law, self.start_time = path, law, start_time
-        self._timing = _Timing(law, start_time, clock)
+        self.timing = PathTiming(law, start_time, clock)
         self._time, self._sample = float("nan"), None
 
     def sample(self, t: float) -> Any:
@@ -199,7 +203,7 @@ class TimedPath:
 
     def write(self, t: float, pose: np.ndarray) -> float:
         """Write the reference of a limb at time t to ``pose`` (24,), see `PosePath.write`; return the tightness."""
-        s, rate, change = self._timing.at(t)
+        s, rate, change = self.timing.at(t)
         tightness = self.path.write(s, pose)  # type: ignore[union-attr]
         scale_rates(rate, change, pose[12:18], pose[18:])
         return tightness
@@ -209,7 +213,7 @@ class TimedPath:
         return self._at(*self.law.at(t))
 
     def _compute(self, t: float) -> Any:
-        return self._at(*self._timing.at(t))
+        return self._at(*self.timing.at(t))
 
     def _at(self, s: float, rate: float, change: float) -> Any:
         """Return the sample of the path at s, with time derivatives for ``rate`` sd and ``change`` sdd."""
@@ -247,7 +251,7 @@ class TimedPath:
 
     def _time_at(self, s: float) -> float:
         """Return the time (s) at which the path parameter is s."""
-        return self.start_time + self._timing.delay + self.law.time_of(s)
+        return self.start_time + self.timing.delay + self.law.time_of(s)
 
 
 class TimedRate:
@@ -262,10 +266,10 @@ class TimedRate:
     """
 
     def __init__(self, path: Spline, law: TimeParameterization, start_time: float, clock: ReferenceClock | None = None):
-        self.path, self._timing = path, _Timing(law, start_time, clock)
+        self.path, self.timing = path, PathTiming(law, start_time, clock)
 
     def sample(self, t: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the value and its derivative at time t."""
-        s, rate, change = self._timing.at(t)
+        s, rate, change = self.timing.at(t)
         y = self.path.sample(s)
         return rate * y.value, rate * rate * y.velocity + change * y.value

@@ -54,6 +54,7 @@ class Terms:
     com_jacobian : (3, nv) ``J_c``
     momentum, momentum_bias : (6,) linear and angular momentum l about the centre of mass, and ``Adot v``
     momentum_matrix : (6, nv) ``A``
+    centroidal : com to momentum_bias in one array, as ``core.rigid_body.terms`` fills it
     """
 
     __repr__ = summary
@@ -69,7 +70,7 @@ class Terms:
         self._allocate(nv + 1, nv)
         self._arguments = (
             self._tree, self.q, self.v, self._body, self._offset, self._work, self.M, self.h, self._rows,
-            self._summary, self._J, self._values,
+            self.centroidal, self._J, self._values,
         )  # fmt: skip
 
     def _allocate(self, nq: int, nv: int) -> None:
@@ -80,16 +81,16 @@ class Terms:
         self.M = np.zeros((nv, nv))
         self.h = np.zeros(nv)
         self._rows = np.zeros((9, nv))
-        self._summary = np.zeros(kernels.SUMMARY_SIZE)
+        self.centroidal = np.zeros(kernels.SUMMARY_SIZE)
         self._J = np.zeros((count, 6, nv))
         self._values = np.zeros((count, kernels.FRAME_SIZE))
         self.momentum_matrix = self._rows[:6]
         self.com_jacobian = self._rows[6:]
-        self.com = self._summary[kernels.COM_POSITION : kernels.COM_VELOCITY]
-        self.com_velocity = self._summary[kernels.COM_VELOCITY : kernels.COM_BIAS]
-        self.com_bias = self._summary[kernels.COM_BIAS : kernels.MOMENTUM]
-        self.momentum = self._summary[kernels.MOMENTUM : kernels.MOMENTUM_BIAS]
-        self.momentum_bias = self._summary[kernels.MOMENTUM_BIAS :]
+        self.com = self.centroidal[kernels.COM_POSITION : kernels.COM_VELOCITY]
+        self.com_velocity = self.centroidal[kernels.COM_VELOCITY : kernels.COM_BIAS]
+        self.com_bias = self.centroidal[kernels.COM_BIAS : kernels.MOMENTUM]
+        self.momentum = self.centroidal[kernels.MOMENTUM : kernels.MOMENTUM_BIAS]
+        self.momentum_bias = self.centroidal[kernels.MOMENTUM_BIAS :]
         self._frames = {
             name: FrameTerms(
                 R=row[kernels.FRAME_R : kernels.FRAME_P].reshape(3, 3),
@@ -116,7 +117,7 @@ class Terms:
         They are q, v, M, h, the rows of A and J_c (9, nv), centre of mass and momentum, J (frames, 6, nv) and the other
         values of frames; see ``core.rigid_body.terms``.
         """
-        return self.q, self.v, self.M, self.h, self._rows, self._summary, self._J, self._values
+        return self.q, self.v, self.M, self.h, self._rows, self.centroidal, self._J, self._values
 
     def update(self, q: ArrayLike, v: ArrayLike) -> None:
         """Compute all terms for the state (q, v); the arrays of the last state are overwritten."""

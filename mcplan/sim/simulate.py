@@ -217,7 +217,7 @@ class Simulation:
         self._notify_phases()
         if self.done:
             return None
-        fall = self._failure.fell(self.controller.terms.com, self.controller.motion.com.sample(t).value)
+        fall = self._failure.fell(self.controller.terms.com, self.controller.com_reference)
         if fall:
             raise SimulationFailed(f"{fall}, in phase {self._phase_text()} at t = {t:g} s", "fell")
         tau = self.disturbance.delivered(command.tau)

@@ -70,9 +70,9 @@ class SupportRegion:
         return len(self.vertices) == 0
 
     @cached_property
-    def edges(self) -> list[tuple[float, float, float]]:
-        """Rows of A and b as numbers ``(a0, a1, b)``, for one point at a time."""
-        return [(*a, b) for a, b in zip(self.A.tolist(), self.b.tolist(), strict=True)]
+    def edges(self) -> np.ndarray:
+        """Rows of A and b in one array (k, 3), for kernels."""
+        return np.ascontiguousarray(np.column_stack([self.A, self.b]))
 
     @property
     def area(self) -> float:

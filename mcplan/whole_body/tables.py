@@ -96,7 +96,8 @@ class BoundTables:
     ----------
     python_tasks : tasks without a kernel, with their rows in the task matrix.
     inputs : (3, nv) arguments of the kernel from Python, see ``EXTERNAL``.
-    force_references : (2, unknowns) linear and quadratic cost of force unknowns, for planned and last forces.
+    references : (3, unknowns) references of the force unknowns, see ``layout.PLANNED``.
+    limits : A (limit rows, nv) and b (limit rows,) of the limits ``A vd >= b``.
     scratch : workspace of the kernels; its last entry is the constant part of the cost.
     point_slices, force_slices : slice of each contact among the point forces, and among the force unknowns.
     point_count : number of point forces.
@@ -120,7 +121,9 @@ class BoundTables:
         forces, point_count = int(structure.layout[lay.FORCES]), sum(c.shape.points for c in contacts)
         self.values = np.zeros(self._length)
         self.inputs = np.zeros((3, structure.layout[lay.NV]))
-        self.force_references = np.zeros((2, forces))
+        self.references = np.zeros((3, forces))
+        limit_rows = int(structure.layout[lay.LIMIT_ROWS])
+        self.limits = np.zeros((limit_rows, int(structure.layout[lay.NV]))), np.zeros(limit_rows)
         self.scratch = np.zeros((7, max(forces, int(structure.layout[lay.CONTACT_ROWS]), qp_fill.SCRATCH)))
         ends = np.cumsum([0, *(c.shape.points for c in contacts)]).tolist()
         self.point_slices = [slice(a, b) for a, b in pairwise(ends)]
@@ -135,7 +138,7 @@ class BoundTables:
         self.residual = np.zeros(qp_check.RESIDUALS + max(int(structure.layout[k]) for k in rows))
         self._fill_arguments = (
             *terms.arrays, self.inputs, structure.layout, structure.constants, self._task_table, self._contact_table,
-            self.values, self.force_references, structure.theta, self.scratch,
+            self.values, self.references, *self.limits, structure.theta, self.scratch,
             np.zeros((2 * int(structure.layout[lay.CONTACT_ROWS]) + 1, int(structure.layout[lay.NV]))),
         )  # fmt: skip
         self.check_arguments = (

@@ -12,6 +12,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
+from mcplan.core.whole_body import layout as lay
 from mcplan.core.whole_body.fill import FILLED
 from mcplan.core.whole_body.solve import SOLVED as WARM_SOLVED
 from mcplan.errors import InputError, SimulationFailed
@@ -226,8 +227,8 @@ class WholeBodyQP:
             self._constant += fill_efforts(self.data, tables.force_slices, self.contacts, terms, self._efforts)
         self._limits = limits
         if limits:
-            fill_limits(self.data, terms, limits)
-        self._fill_force_cost(tables, previous, planned or {})
+            fill_limits(*tables.limits, terms, limits)
+        self._set_force_references(tables, previous, planned or {})
         fill_torque_band(self.data, torque_band)
         return tables
 
@@ -246,8 +247,8 @@ class WholeBodyQP:
         limits: Sequence[AccelerationLimit],
     ) -> BoundTables:
         """Return the tables of these contacts and tasks; reuse those of the last tick if these are the same."""
-        arguments = (terms, *contacts, None, *tasks, None, *limits)
-        if self._tables is not None and is_unchanged(arguments, self._bound_arguments):
+        arguments = (terms,), tuple(contacts), tuple(tasks), tuple(limits)
+        if self._tables is not None and all(map(is_unchanged, arguments, self._bound_arguments)):
             return self._tables
         sorted_contacts, s = sort_contacts(contacts), self.structure
         shapes = tuple(contact.shape for contact in sorted_contacts)
@@ -273,29 +274,24 @@ class WholeBodyQP:
                 np.multiply(wanted, root, out=self.data["task_target"][rows])
         return constant
 
-    def _fill_force_cost(
+    def _set_force_references(
         self, b: BoundTables, previous: Mapping[str, Array] | Solution | None, planned: Mapping[str, Array]
     ) -> None:
-        """Set the force cost: planned forces, and the last forces of contacts that were closed before.
-
-        ::
-
-            w |f - f_planned|^2 + r |f - f_last|^2 = (w + r) |f|^2 - 2 (w f_planned + r f_last)' f + const.
-        """
-        weight, rate = self.settings.force_weight, self.settings.force_rate_weight
+        """Set the references of the force unknowns: planned forces, and last forces of contacts closed before."""
+        references, rate = b.references, self.settings.force_rate_weight
         if isinstance(previous, Solution) and previous.patches == b.patches:
-            np.multiply(previous.f, rate, out=b.force_references[0])
-            b.force_references[1] = rate
+            references[lay.LAST], references[lay.RATE_WEIGHT] = previous.f, rate
+            references[lay.PLANNED] = 0.0
         else:
-            b.force_references[:] = 0.0
+            references[:] = 0.0
             previous = previous.unknowns if isinstance(previous, Solution) else previous or {}
-            for contact, force_slice in zip(self.contacts, b.force_slices, strict=True):
-                if contact.patch in previous:
-                    b.force_references[0, force_slice] = rate * previous[contact.patch]
-                    b.force_references[1, force_slice] = rate
-        for contact, force_slice in zip(self.contacts, b.force_slices, strict=True):
-            if contact.patch in planned:
-                b.force_references[0, force_slice] += weight * planned[contact.patch]
+            for patch, force_slice in zip(b.patches, b.force_slices, strict=True):
+                if patch in previous:
+                    references[lay.LAST, force_slice] = previous[patch]
+                    references[lay.RATE_WEIGHT, force_slice] = rate
+        for patch, force_slice in zip(b.patches, b.force_slices, strict=True):
+            if patch in planned:
+                references[lay.PLANNED, force_slice] = planned[patch]
 
     def _describe_nan(self, terms: Terms, tasks: Sequence[Task]) -> str:
         """Return a message that names the value that is not a number: of the state, or of a task or contact."""

@@ -40,6 +40,7 @@ def test_a_foot_whose_ankle_is_at_its_limit_turns_less_than_asked_and_the_centre
 
     def missed():
         """By how much the program misses what foot and centre of mass are to do (m/s², rad/s²; sideways it falls)."""
+        tasks.follow(0.0, terms, motion)
         solution = tasks.solve(0.0, terms, motion, steady=False)
         assert solution.ok
         asked = np.r_[np.zeros(3), settings.gains.limb_kp * 0.02 * side * foot.J[3:, 6 + ankle]]

@@ -37,6 +37,7 @@ def test_a_sole_that_has_rolled_is_turned_back_and_pushes_along_its_own_normal(p
     rolled[7 + ROBOT.joint_names.index("RLEG_JOINT4")] += pitch
     terms = Terms(ROBOT, [ROBOT.link_names[0], "left_sole", "right_sole"])
     terms.update(rolled, np.zeros(ROBOT.nv))
+    tasks.follow(0.0, terms, motion)
     solution = tasks.solve(0.0, terms, motion)
     frame, force = terms.frame("right_sole"), solution.wrenches["right_sole"][:3]
     turn = frame.R @ contacts[1].R.T

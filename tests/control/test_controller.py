@@ -8,7 +8,6 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.control.command import LoadedContact, Ramp
 from mcplan.control.controller import BALANCE_FIRST_ERROR, ROTATION_LEVER_M, WholeBodyController, contacts_along
-from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.motion.limb_path import PoseSample
 from mcplan.planning.plan import PlannedStance
 from mcplan.planning.planner import plan
@@ -117,20 +116,6 @@ def test_a_hand_that_was_let_go_is_led_while_a_foot_steps():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("lost", "height"), [(0.0, 0.8), (0.05, 0.8), (-0.05, 0.2)])
-def test_a_robot_is_behind_by_what_its_capture_point_is(lost, height):
-    """An inverted pendulum of this height that is stopped there stands still above that point."""
-    reference = SimpleNamespace(value=np.array([0.1, 0.0, height]), velocity=np.array([0.2, 0.0, 0.0]))
-    sole = type("Sole", (), {"ground": 0.0})()
-    measured = controller(
-        terms=SimpleNamespace(com=np.array([0.098, 0.0, height]), com_velocity=np.array([0.2 - lost, 0.0, 0.0])),
-        motion=SimpleNamespace(com=SimpleNamespace(sample=lambda t: reference), closed=(sole,)),
-        _leg=1.0,
-        _t=0.0,
-    )
-    assert measured._capture_point_error() == pytest.approx(abs(-0.002 - lost * np.sqrt(height / GRAVITY)), abs=1e-12)
-
-
 def test_joints_are_held_to_what_is_measured_once_a_patch_has_met_its_support(monkeypatch):
     simulation = Simulation(shared.planned("step", control__pace="fast"), physics="contact")
     impedance, met = simulation.controller.impedance, []
@@ -149,9 +134,9 @@ def test_balance_is_looked_after_where_the_capture_point_is_off_its_course(monke
     made = WholeBodyController(standing, 1e-3, "contact")
     calls = []
     monkeypatch.setattr(made.tasks, "put_balance_first", lambda *given: calls.append(given))
-    monkeypatch.setattr(
-        made, "_capture_point_error", lambda: off * BALANCE_FIRST_ERROR * made.settings.timing.com_tolerance
-    )
+    error = off * BALANCE_FIRST_ERROR * made.settings.timing.com_tolerance
+    follow = made.tasks.follow
+    monkeypatch.setattr(made.tasks, "follow", lambda *given: (follow(*given), error)[1])
     q = standing.stances[0].q
     made.step(0.0, q, np.zeros(made.robot.nv))
     assert [(t, terms) for t, terms, _ in calls] == [(0.0, made.terms)] * looked

@@ -63,6 +63,7 @@ def test_edges_that_touched_with_one_end_are_turned_down_to_the_other(kneeling, 
         motion.close(contact, -1.0, 0.0, place=(frame.R.copy(), frame.p.copy()))
     plan = SimpleNamespace(stances=(), scenario=SimpleNamespace(robot=ROBOT, environment=SCENE))
     tasks = TaskSet(ROBOT, SCENE, settings, 1e-3, q, HandledObjects(plan, settings))
+    tasks.follow(0.0, terms, motion)
     solution = tasks.solve(0.0, terms, motion)
     for contact in contacts:
         frame = terms.frame(contact.patch)

@@ -56,6 +56,7 @@ class Standing:
 
     def acceleration(self):
         """Of the left sole along the normal, as the program has it (m/s²)."""
+        self.tasks.follow(self.t, self.terms, self.motion)
         solution, frame = self.tasks.solve(self.t, self.terms, self.motion), self.terms.frame("left_sole")
         assert solution.ok
         return float(frame.J[2] @ solution.vd + frame.bias[2])

@@ -39,6 +39,7 @@ def standing():
 
     def spreading():
         """How fast the program accelerates the soles apart (m/s²)."""
+        tasks.follow(0.0, terms, motion)
         solution = tasks.solve(0.0, terms, motion)
         assert solution.ok, solution.message
         return float((terms.frame("left_sole").J[1] - terms.frame("right_sole").J[1]) @ solution.vd)

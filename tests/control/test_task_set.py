@@ -42,11 +42,13 @@ def test_tasks_follow_the_references_of_the_time(robot):
     limb = LimbPath((np.eye(3), np.zeros(3)), (TILT, np.ones(3)), np.zeros(3), np.zeros(3), tightness=(0.0, 1.0))
     motion = SimpleNamespace(
         com=Spline.to_rest(rng.normal(size=3), rng.normal(size=3), 2.0), posture=PostureSpline.to_rest(q, end, 2.0),
-        limbs={"left_hand": limb}, angular_momentum=None,
+        limbs={"left_hand": limb}, angular_momentum=None, closed=(),
     )  # fmt: skip
     tasks = tasks_of(robot, settings)
+    terms = Terms(robot)
+    terms.update(q, np.zeros(robot.nv))
     for t in (0.5, 1.3):
-        tasks._update_references(t, motion)
+        tasks.follow(t, terms, motion)
         com, posture, hand = motion.com.sample(t), motion.posture.sample(t), limb.sample(t)
         assert np.array([tasks.com.position, tasks.com.velocity, tasks.com.acceleration]) == pytest.approx(
             np.array(com)
@@ -75,7 +77,9 @@ def test_gains_of_a_state_hold_as_long_as_it_and_damping_is_critical(robot):
     plain = tasks.posture.weight.copy()
     motion = Motion(robot, SCENE, settings, robot.posture("half_sitting"))
     motion.limbs["left_hand"] = motion._hold_pose((np.eye(3), np.zeros(3)), 0.0)
-    tasks._update_references(0.0, motion)
+    terms = Terms(robot)
+    terms.update(robot.posture("half_sitting"), np.zeros(robot.nv))
+    tasks.follow(0.0, terms, motion)
     tasks._apply_gains(
         {
             "weights.com": 7.0,
@@ -139,6 +143,7 @@ def test_of_a_motion_as_much_preload_is_asked_for_as_it_keeps(robot):
 
     def least(t):
         """What the left sole is to bear at least."""
+        tasks.follow(t, terms, motion)
         tasks.solve(t, terms, motion)
         return tasks.held._closed_contacts["left_sole"].constraint.preload
 
@@ -166,6 +171,7 @@ def leaning(robot, preload, away):
     motion.set_force_reserve(1.0, -10.0)
     there = terms.com - [away, 0.0, 0.0]
     motion.com = Spline.to_rest(there, there, 1.0)
+    tasks.follow(0.0, terms, motion)
     solution = tasks.solve(0.0, terms, motion)
     return tasks, motion, terms, solution
 
@@ -194,6 +200,7 @@ def test_balance_comes_before_preloads_that_disturb_it(robot, preload, away, fir
         (0.3 + 1.5 * STIFFNESS_RETURN_S, 0.5),
         (0.3 + 2 * STIFFNESS_RETURN_S, 1.0),
     ):
+        tasks.follow(t, terms, motion)
         tasks.solve(t, terms, motion)
         expected = preload * (share if first else 1.0)
         assert tasks.held._closed_contacts["left_sole"].constraint.preload == pytest.approx(expected)
@@ -218,6 +225,7 @@ def test_torques_jump_only_where_what_is_unsteady_or_has_no_other_solution_asks_
 
     def after(torque, steady=True):
         tasks._torque, tasks._previous = torque, None
+        tasks.follow(0.0, terms, motion)
         answer = tasks.solve(0.0, terms, motion, steady=steady)
         assert answer.ok
         return answer.tau

@@ -5,12 +5,39 @@ acceleration, each linear then angular.
 """
 
 from mcplan.core.algebra.minimum_jerk import add_decaying_rotation, add_pieces, minimum_jerk, posture, quintic, turn
+from mcplan.core.algebra.rotation import quaternion_to_matrix
 from mcplan.core.jit import jit
+from mcplan.core.motion.balance import capture_point_error
 from mcplan.core.rigid_body.frame import frame_motion
 from mcplan.core.rigid_body.manifold import integrate
 
 POSITION, VELOCITY, ANGULAR_VELOCITY, ACCELERATION, ANGULAR_ACCELERATION = 9, 12, 15, 18, 21
 """First entries of the parts of a pose; the rotation begins at 0."""
+
+
+@jit
+def sample_curve(times, lengths, coefficients, ends, t, out):
+    """Sample a spline; before its start the start is held, after its end it continues at the end velocity.
+
+    Parameters
+    ----------
+    times, lengths : (k,), (k - 1,) ends of the pieces and their lengths (s)
+    coefficients : (k - 1, 6, n), see ``minimum_jerk.quintic``
+    ends : (2, 3, n) value, velocity and acceleration at start and end
+    t : s
+    out : (3, n) value, velocity, acceleration
+    """
+    pieces = lengths.size
+    if t <= times[0] or t >= times[pieces]:
+        side, late = (0, 0.0) if t <= times[0] else (1, t - times[pieces])
+        for k in range(out.shape[1]):
+            out[0, k] = ends[side, 0, k] + late * ends[side, 1, k]
+            out[1, k], out[2, k] = ends[side, 1, k], ends[side, 2, k]
+        return
+    i = 0
+    while i + 1 < pieces and times[i + 1] <= t:
+        i += 1
+    quintic(coefficients[i], min(max((t - times[i]) / lengths[i], 0.0), 1.0), lengths[i], out)
 
 
 @jit
@@ -151,3 +178,50 @@ def scale_rates(rate, change, v, a):
     for k in range(v.size):
         a[k] = rate * rate * a[k] + change * v[k]
         v[k] *= rate
+
+
+@jit
+def write_body(
+    com_times, com_lengths, com_coefficients, com_ends,
+    momentum_times, momentum_lengths, momentum_coefficients, momentum_ends,
+    times, lengths, linear, phi, start, end, end_velocity, scratch, q, v, vd,
+    clocks, summary, ground, size, curve, com_task, momentum_task, trunk, posture_task,
+):  # fmt: skip
+    """Write the references of centre of mass, angular momentum, trunk and joints into their tasks.
+
+    Return the distance (m) of the capture point from that of the references.
+
+    Parameters
+    ----------
+    com_times .. com_ends : of the centre of mass, see ``sample_curve``; without pieces ``com_task`` keeps its reference
+    momentum_times .. momentum_ends : of the angular momentum per path rate; without pieces it is zero
+    times .. vd : of the posture, see ``sample_posture``
+    clocks : (3, 3) parameter s, its rate and the change of its rate, of centre of mass, angular momentum and posture
+    summary, ground, size : see ``balance.capture_point_error``
+    curve : (3, 3) scratch
+    com_task, momentum_task, posture_task : numbers of these tasks, see ``whole_body.tasks``
+    trunk : (24,) pose reference, of which the orientation is written
+    """
+    if com_lengths.size:
+        sample_curve(com_times, com_lengths, com_coefficients, com_ends, clocks[0, 0], curve)
+        scale_rates(clocks[0, 1], clocks[0, 2], curve[1], curve[2])
+        for k in range(3):
+            com_task[6 + k], com_task[9 + k], com_task[12 + k] = curve[0, k], curve[1, k], curve[2, k]
+    if momentum_lengths.size:
+        rate, change = clocks[1, 1], clocks[1, 2]
+        sample_curve(momentum_times, momentum_lengths, momentum_coefficients, momentum_ends, clocks[1, 0], curve)
+        for k in range(3):
+            momentum_task[3 + k] = rate * curve[0, k]
+            momentum_task[6 + k] = rate * rate * curve[1, k] + change * curve[0, k]
+    else:
+        for k in range(3, 9):
+            momentum_task[k] = 0.0
+    sample_posture(times, lengths, linear, phi, start, end, end_velocity, clocks[2, 0], scratch, q, v, vd)
+    scale_rates(clocks[2, 1], clocks[2, 2], v, vd)
+    quaternion_to_matrix(q[3:7], trunk[:9].reshape((3, 3)))
+    for k in range(3):
+        trunk[ANGULAR_VELOCITY + k], trunk[ANGULAR_ACCELERATION + k] = v[3 + k], vd[3 + k]
+    n = q.size - 7
+    for k in range(n):
+        posture_task[2 * n + k], posture_task[3 * n + k], posture_task[4 * n + k] = q[7 + k], v[6 + k], vd[6 + k]
+    return capture_point_error(summary, com_task[6:9], com_task[9:12], ground, size)

@@ -24,7 +24,7 @@ def fill_contact(index, contacts, values, J, frames, references, layout, constan
     index, contacts : row and table of contacts
     values : numbers of all tasks and contacts
     J, frames : as ``rigid_body.terms`` fills them
-    references : (2, forces) for each force unknown a reference times its weight, and the weight of its change
+    references : (3, forces) references of the force unknowns, see ``layout.PLANNED``
     layout, constants, theta : see ``whole_body.layout``
     G : (6, forces) out
     scratch : (80,)
@@ -45,8 +45,10 @@ def fill_contact(index, contacts, values, J, frames, references, layout, constan
     _force_free_rows(contact, x, contact_frame, G, layout, theta)
     for k in range(count):
         cost, f = _force_cost(contact, x, k), first + k
-        theta[layout[lay.FORCE_WEIGHT] + f] = cost * (constants[lay.FORCE_COST] + references[1, f])
-        theta[layout[lay.FORCE_PULL] + f] = cost * references[0, f]
+        rate = references[lay.RATE_WEIGHT, f]
+        pull = rate * references[lay.LAST, f] + constants[lay.FORCE_COST] * references[lay.PLANNED, f]
+        theta[layout[lay.FORCE_WEIGHT] + f] = cost * (constants[lay.FORCE_COST] + rate)
+        theta[layout[lay.FORCE_PULL] + f] = cost * pull
     if layout[lay.WRENCH_MATRIX] >= 0:
         wrench_frame = frames[contact[lay.WRENCH_FRAME]]
         _wrench_rows(index, len(contacts), frame, wrench_frame, G, first, count, layout, constants, theta)

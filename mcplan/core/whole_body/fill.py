@@ -21,7 +21,7 @@ its norm."""
 @jit
 def fill(
     q, v, M, h, rows, summary, J, frames, external, layout, constants, tasks,
-    contacts, values, references, theta, G, basis,
+    contacts, values, references, limits, lower, theta, G, basis,
 ):  # fmt: skip
     """Fill ``theta``; return FILLED, STATE_NOT_FINITE or NOT_FINITE.
 
@@ -32,8 +32,8 @@ def fill(
         times the target, of acceleration tasks that are evaluated in Python
     layout, constants, tasks, contacts : see `layout`; rows of ``tasks`` with the code -1 are filled in Python
     values : numbers of all tasks and contacts
-    references : (2, forces): row 0: for each force unknown the sum of its references times their weights; row 1: the
-        weight of its change
+    references : (3, forces) references of the force unknowns, see ``layout.PLANNED``
+    limits, lower : (limit rows, nv), (limit rows,) A and b of the limits ``A vd >= b``
     theta : (parameters,) out
     G : (7, max(forces, contact rows, SCRATCH)) out: wrenches of the force unknowns in the first six rows; the last row
         is scratch, with the constant part of the cost in its last entry
@@ -56,16 +56,27 @@ def fill(
         constant += fill_task(tasks[k], values, q, v, rows, summary, J, frames, layout, theta, scratch)
     for k in range(len(contacts)):
         fill_contact(k, contacts, values, J, frames, references, layout, constants, theta, G, scratch)
+    _write_limits(limits, lower, layout, theta)
     if len(contacts) > 1:
         # contacts of one link, or along a chain with few joints, have redundant rows; drift makes them inconsistent
         total, A = layout[lay.CONTACT_ROWS], theta[layout[lay.CONTACT_JACOBIAN] :]
         _fill_thresholds(contacts, values, scratch)
         rank = make_consistent(A, theta[layout[lay.CONTACT_ACCELERATION] :], total, nv, basis, scratch)
-        limits, lower = layout[lay.LIMIT_MATRIX], layout[lay.LIMIT_LOWER]
-        drop_determined(theta[limits:], theta[lower:], layout[lay.LIMIT_ROWS], nv, basis, rank, DETERMINED_FRACTION)
+        matrix, bounds = theta[layout[lay.LIMIT_MATRIX] :], theta[layout[lay.LIMIT_LOWER] :]
+        drop_determined(matrix, bounds, layout[lay.LIMIT_ROWS], nv, basis, rank, DETERMINED_FRACTION)
     _fill_bounds(q, v, layout, constants, theta)
     scratch[len(scratch) - 1] = constant
     return FILLED if _is_valid(layout, values, theta) else NOT_FINITE
+
+
+@jit
+def _write_limits(limits, lower, layout, theta):
+    """Write the rows of the limits."""
+    count = len(lower)
+    for i in range(count):
+        theta[layout[lay.LIMIT_LOWER] + i] = lower[i]
+        for j in range(layout[lay.NV]):
+            theta[layout[lay.LIMIT_MATRIX] + i + count * j] = limits[i, j]
 
 
 @jit_algebra

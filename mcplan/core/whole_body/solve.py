@@ -13,8 +13,8 @@ SOLVED = 3
 
 @jit
 def solve_tick(
-    q, v, M, h, rows, summary, J, frames, inputs, layout, constants, tasks, contacts, values, force_references, theta,
-    scratch, basis, program, work, sense, multiplier, tolerance, first, vd, tau, f, residual, forces, wrenches,
+    q, v, M, h, rows, summary, J, frames, inputs, layout, constants, tasks, contacts, values, references, limits, lower,
+    theta, scratch, basis, program, work, sense, multiplier, tolerance, first, vd, tau, f, residual, forces, wrenches,
 ):  # fmt: skip
     """Fill ``theta``, solve with the active set of ``sense``, and check the solution; return the status.
 
@@ -29,8 +29,8 @@ def solve_tick(
     residual, forces, wrenches : out, as for `check.check_solution`
     """
     status = fill(
-        q, v, M, h, rows, summary, J, frames, inputs, layout, constants, tasks, contacts, values, force_references,
-        theta, scratch, basis,
+        q, v, M, h, rows, summary, J, frames, inputs, layout, constants, tasks, contacts, values, references, limits,
+        lower, theta, scratch, basis,
     )  # fmt: skip
     if status != FILLED:
         return status

@@ -138,14 +138,13 @@ class AddedLimitRows(RowBlock):
                 yield Conflict(name, amount, "m/s²")
 
 
-def fill_limits(data: dict[str, Array], terms: Terms, limits: Sequence[AccelerationLimit]) -> None:
+def fill_limits(A: Array, lower: Array, terms: Terms, limits: Sequence[AccelerationLimit]) -> None:
     """Write the rows of all limits; ``InputError`` if their shape differs from the declared one."""
     row = 0
     for limit in limits:
         block = slice(row, row + limit.dimension)
-        A, lower = data["limit_matrix"], data["limit_lower"]
         A[block], lower[block] = checked_rows(limit, limit.rows(terms), A.shape[1])
-        row += limit.dimension
+        row = block.stop
 
 
 def limit_names(limits: Sequence[AccelerationLimit]) -> list[str]:

@@ -19,6 +19,7 @@ import numpy as np
 from mcplan.control.command import LoadedContact
 from mcplan.control.criteria import ROUNDING_S
 from mcplan.control.motion import Motion
+from mcplan.core.motion.balance import largest_speed
 from mcplan.motion.limb_path import Pose
 from mcplan.robot.pose import cross_matrix
 from mcplan.robot.terms import FrameTerms, Terms
@@ -37,12 +38,10 @@ ZERO_WRENCH = np.zeros(6)
 
 
 class _CentreMap(NamedTuple):
-    """Velocity map of the centre of a contact: the frame whose velocity it maps, B of `_centre_map`, and ``|B|``."""
+    """Velocity map of the centre of a contact: the frame whose velocity it maps, and B of `_centre_map`."""
 
-    contact: Contact
     frame: str
     B: np.ndarray
-    norm: float
 
 
 class SlipDetector:
@@ -56,14 +55,18 @@ class SlipDetector:
 
     def __init__(self, settings: ControlSettings, frame_of: Callable[[Contact], str | None] = lambda _: None):
         self.settings, self._frame_of = settings, frame_of
-        self._min_speed = SLIP_SPEED_M_S
         self._since: dict[str, float] = {}
         self._centre_maps: dict[str, _CentreMap] = {}
+        self._contacts: tuple[Contact, ...] | None = None
 
     def update(self, t: float, terms: Terms, motion: Motion, wrenches: Mapping[str, np.ndarray]) -> None:
         """Check all contacts at time t (s) with the measured wrenches (6,); grasps cannot slip."""
-        if self._since:
-            self._since = {patch: start for patch, start in self._since.items() if patch in motion.contacts}
+        if motion.closed is not self._contacts:
+            self._contacts = motion.closed
+            self._map_centres(terms)
+        if not self._since and largest_speed(*self._bounds) < SLIP_SPEED_M_S:
+            return
+        self._since = {patch: start for patch, start in self._since.items() if patch in motion.contacts}
         for patch, loaded in tuple(motion.contacts.items()):
             contact = loaded.contact
             if contact.kind == "grasp":
@@ -83,21 +86,24 @@ class SlipDetector:
     def _slides(self, terms: Terms, contact: Contact) -> bool:
         """Whether the centre of a contact moves along its support, in the directions that the contact constrains.
 
-        Its velocity is ``v_c = R B (R'v, R'w)`` without the normal part; B is that of ``_centre_map``. Most contacts
-        are at rest, which the bound ``|v_c| <= |B| |(v, w)|`` shows cheaply.
+        Its velocity is ``v_c = R B (R'v, R'w)`` without the normal part; B is that of ``_centre_map``.
         """
-        centre = self._centre_maps.get(contact.patch)
-        if centre is None or centre.contact is not contact:
-            B = _centre_map(contact)
-            name = self._frame_of(contact) or contact.patch
-            centre = self._centre_maps[contact.patch] = _CentreMap(contact, name, B, float(np.linalg.norm(B, 2)))
+        centre = self._centre_maps[contact.patch]
         frame = terms.frame(centre.frame)
-        velocity = frame.velocity
-        if centre.norm * math.hypot(*velocity.tolist()) < self._min_speed:
-            return False
         R = contact.turned(frame.R)
-        V = (velocity.reshape(2, 3) @ R).ravel()
-        return _tangential_norm(R @ (centre.B @ V), _normal(contact, frame.R)) >= self._min_speed
+        V = (frame.velocity.reshape(2, 3) @ R).ravel()
+        return _tangential_norm(R @ (centre.B @ V), _normal(contact, frame.R)) >= SLIP_SPEED_M_S
+
+    def _map_centres(self, terms: Terms) -> None:
+        """Set the velocity maps of the contacts, and the bounds ``|v_c| <= |B| |(v, w)|``: mostly they are at rest."""
+        sliding = [contact for contact in self._contacts or () if contact.kind != "grasp"]
+        self._centre_maps = {
+            contact.patch: _CentreMap(self._frame_of(contact) or contact.patch, _centre_map(contact))
+            for contact in sliding
+        }
+        maps = self._centre_maps.values()
+        index = np.array([terms.frame_names.index(centre.frame) for centre in maps], np.int64)
+        self._bounds = terms.arrays[-1], index, np.array([np.linalg.norm(centre.B, 2) for centre in maps])
 
     def _reduce_friction(self, t: float, terms: Terms, motion: Motion, patch: str, measured: float) -> None:
         """Reduce the friction coefficient of a sliding contact, and hold the patch at its present pose."""
@@ -156,6 +162,8 @@ class LiftOffDetector:
         self.settings = settings
         self._min_force = TOUCH_FRACTION * settings.contact.touch_force if settings.compliant else 0.0
         self._since: dict[str, float] = {}
+        self._contacts: tuple[Contact, ...] | None = None
+        self._is_suspicious = False
 
     def update(
         self,
@@ -172,25 +180,33 @@ class LiftOffDetector:
         """
         if self._min_force == 0.0:
             return
-        if self._since:
-            self._since = {patch: start for patch, start in self._since.items() if patch in motion.contacts}
-        for patch, loaded in tuple(motion.contacts.items()):
-            contact = loaded.contact
-            if contact.kind == "grasp" or contact.carrier is not None:
-                continue
-            force = _normal_force(contact, measured)
+        if motion.closed is not self._contacts:
+            self._contacts, self._is_suspicious = motion.closed, True
+            self._watched = [c for c in motion.closed if c.kind != "grasp" and c.carrier is None]
+        bound = LIFT_OFF_FRACTION * self._min_force
+        # one pass over the measured forces suffices while all contacts bear load
+        if not (self._is_suspicious or self._since) and all(
+            [_normal_force(contact, measured) > bound for contact in self._watched]
+        ):
+            return
+        self._since = {patch: start for patch, start in self._since.items() if patch in motion.contacts}
+        self._is_suspicious = False
+        for contact in self._watched:
+            patch, loaded, force = contact.patch, motion.contacts[contact.patch], _normal_force(contact, measured)
             if loaded.is_lifted:
+                self._is_suspicious = True
                 if force >= self._min_force:
                     motion.contacts[patch] = replace(
                         loaded, is_lifted=False, place=_touchdown_pose(loaded, terms.frame(patch))
                     )
-            elif force > LIFT_OFF_FRACTION * self._min_force or (
+            elif force > bound or (
                 _normal_force(contact, commanded) < self._min_force
                 and _height_above_touchdown(loaded, terms.frame(patch).p) < LIFT_OFF_HEIGHT_M
             ):
                 self._since.pop(patch, None)
             elif t - self._since.setdefault(patch, t) >= self.settings.recovery.lift_time - ROUNDING_S:
                 del self._since[patch]
+                self._is_suspicious = True
                 motion.contacts[patch] = replace(loaded, is_lifted=True)
                 motion.note(t, f"{patch} carries no load: it is lowered again", (patch,))
 

@@ -194,7 +194,7 @@ class WholeBodyController:
         if balance_error > PUSHED_ERROR:
             self._push_time = t
         steady = not lands and t > self._push_time + PUSHED_TIME_S
-        planned = self._forces.follow(phase.stance, motion.contacts)
+        planned = self._forces.follow(phase.stance, motion.closed)
         solution = self.tasks.solve(t, self.terms, motion, planned, steady)
         if balance_error > BALANCE_FIRST_ERROR:
             self.tasks.put_balance_first(t, self.terms, solution)

@@ -6,9 +6,8 @@ Limbs in closed chains, through the ground or an object, leave contact forces un
 unload a sole almost completely, so that it lifts off when the body moves. The planned forces anticipate the motion.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from operator import is_not
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -213,26 +212,26 @@ class PlannedForces:
             for stance in plan.stances
         ]
         self._references: dict[str, np.ndarray] = {}
-        self._inputs: tuple = ()
+        self._stance = -1
+        self._contacts: Sequence[Contact] = ()
 
-    def follow(self, stance: int, contacts: Mapping[str, LoadedContact]) -> dict[str, np.ndarray]:
+    def follow(self, stance: int, contacts: Sequence[Contact]) -> dict[str, np.ndarray]:
         """Return the force references of the closed contacts in one tick of the motion to a stance.
 
         The reference of a new contact starts from zero; that of a contact absent from the stance decays to zero. The
         arrays change with the next call.
         """
-        inputs = (stance, *contacts.values())
-        if len(inputs) != len(self._inputs) or any(map(is_not, inputs, self._inputs)):
-            self._inputs = inputs
+        if stance != self._stance or contacts is not self._contacts:
+            self._stance, self._contacts = stance, contacts
             self._set_targets(stance, contacts)
         self._flat += self._gain * (self._target - self._flat)
         return self._references
 
-    def _set_targets(self, stance: int, contacts: Mapping[str, LoadedContact]) -> None:
+    def _set_targets(self, stance: int, contacts: Sequence[Contact]) -> None:
         """Set the flat vectors of references and their targets, for these contacts."""
         planned, references, targets = self._stances[stance], {}, {}
-        for patch, loaded in contacts.items():
-            zero = np.zeros(count_unknowns(loaded.contact))
+        for contact in contacts:
+            patch, zero = contact.patch, np.zeros(count_unknowns(contact))
             reference, target = (forces.get(patch, zero) for forces in (self._references, planned))
             if len(reference) == len(target) == len(zero):  # the contact model may differ from the planned one
                 references[patch], targets[patch] = reference, target

@@ -31,7 +31,6 @@ from mcplan.scene.resting import resting_contact
 from mcplan.settings.control import LIMB_ANGULAR_SPEED_RAD_S, ControlSettings
 from mcplan.settings.pace import used_fraction
 from mcplan.util.text import format_length_or_angle
-from mcplan.whole_body.packed import is_unchanged
 
 START_TOLERANCE = 1e-12
 """References that differ by less than this from the start of a planned motion count as equal to it (rad, m, per s)."""
@@ -152,6 +151,7 @@ class Motion:
     posture : whole-body posture reference; its base orientation is the reference of the trunk.
     limbs : patch that swings or is held in the air -> reference of its frame.
     contacts : patch -> its closed contact, in the order of the robot's patches.
+    closed : the closed contacts; the same tuple until they change.
     released : patch in ``limbs`` that has not moved since its contact opened -> this contact.
     targets : patch in ``limbs`` -> the contact to which it moves.
     waiting_patches : patches in ``targets`` that must not touch before another patch of their limb does.
@@ -197,7 +197,7 @@ class Motion:
         self.waiting_patches: set[str] = set()
         self.descending_patches: set[str] = set()
         self.notices: list[Notice] = []
-        self._closed: tuple[Contact, ...] = ()
+        self.closed: tuple[Contact, ...] = ()
         self.full_load = 2.0 * (robot.mass + object_mass) * GRAVITY
 
     def note(self, t: float, text: str, bodies: tuple[str, ...] = (), amount: float | None = None) -> None:
@@ -211,6 +211,7 @@ class Motion:
         full = min(max_force, self.settings.contact.force_fraction * contact.max_force)
         self.contacts[contact.patch] = LoadedContact(contact, Ramp(min(force, full), full, t, duration), full, place)
         self.contacts = {name: self.contacts[name] for name in self.robot.patches if name in self.contacts}
+        self._list_closed()
         for table in (self.limbs, self.released, self.targets):
             table.pop(contact.patch, None)
         self.descending_patches.discard(contact.patch)
@@ -241,6 +242,7 @@ class Motion:
     def open(self, patch: str, t: float, place: Pose | None = None) -> None:
         """Open a contact and hold the patch in place (at ``place``, or at the planned pose)."""
         contact = self.contacts.pop(patch).contact
+        self._list_closed()
         if self._is_last_of_limb(patch):
             self.limbs[patch] = self._hold_pose(place or (contact.R, contact.p), t)
             self.released[patch] = contact
@@ -386,13 +388,9 @@ class Motion:
         """Time at which the references of body, limbs and objects have ended (s)."""
         return max(path.end_time for path in (self.posture, *self.limbs.values(), *self.objects.values()))
 
-    @property
-    def closed(self) -> tuple[Contact, ...]:
-        """The closed contacts: the same tuple until they change."""
-        closed = [loaded.contact for loaded in self.contacts.values()]
-        if not is_unchanged(closed, self._closed):
-            self._closed = tuple(closed)
-        return self._closed
+    def _list_closed(self) -> None:
+        """List the closed contacts after a change of them."""
+        self.closed = tuple([loaded.contact for loaded in self.contacts.values()])
 
     def note_replanning(self, t: float, segment: Segment, distance: float) -> None:
         """Record that a motion was replanned, and its largest collision violation if any."""
@@ -445,6 +443,7 @@ class Motion:
         """
         for contact in contacts:
             self.contacts[contact.patch].contact = contact
+        self._list_closed()
         self.environment, self._finder = environment, None
         for thing in environment.objects:
             rest = resting_contact(thing, environment) if thing.name in self.objects else None

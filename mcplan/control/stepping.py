@@ -386,11 +386,12 @@ class Stepping:
         if isinstance(phase, StepOut):
             self._track_capture_point(t, terms, motion, phase)
             return None
-        if isinstance(phase, StepBack) or not (self._remaining_steps or isinstance(phase, Regain | Restore)):
+        is_returning = isinstance(phase, (Regain, Restore))
+        if isinstance(phase, StepBack) or not (self._remaining_steps or is_returning):
             return None
         if (region := self._support(motion)) is None:
             return None
-        if not isinstance(phase, Regain | Restore) and self._is_balanced(region, terms):
+        if not is_returning and self._is_balanced(region, terms):
             return None
         state = self._state(terms)
         if isinstance(phase, Regain):

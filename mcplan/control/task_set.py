@@ -121,7 +121,7 @@ class TaskSet:
         self._torque: np.ndarray | None = None
         self._cached_tasks: tuple[tuple, tuple[Task, ...]] = ((), ())
         self._contacts: tuple[ContactConstraint, ...] = ()
-        self._inputs: tuple = ()
+        self._inputs: tuple[tuple[ContactConstraint, ...], tuple[Task, ...]] = ((), ())
         self._torque_band: TorqueBand | None = None
         self._problem: WholeBodyQP | PrioritisedQP
         self.pool = ProblemPool(
@@ -229,21 +229,23 @@ class TaskSet:
         if self.further or not is_unchanged(inputs, self._inputs):  # priorities of a user's task may change
             self._inputs, self._contacts = inputs, contacts
             self._problem = self.pool.get(contacts, tasks, self._limits)
-        problem, solution = self._problem, None
-        for relax in (
-            None,
-            self._widen_torque_band,
-            self._drop_torque_band,
-            lambda: self._drop_preloads(t, contacts),
-            self._drop_stiffness,
-        ):
-            if solution is None and (relax is None or relax()):
-                solution = problem.update_and_attempt(
-                    terms, contacts, tasks, self._previous, self._limits, planned, self._torque_band
-                )
-        solution = solution or problem.solve()
+        solution = self._attempt(terms, planned) or self._attempt_relaxed(t, terms, planned) or self._problem.solve()
         self._previous, self._torque = solution, solution.tau
         return solution
+
+    def _attempt(self, terms: Terms, planned: Mapping[str, np.ndarray] | None) -> Solution | None:
+        """Fill and solve the program of the present contacts and tasks."""
+        contacts, tasks = self._inputs
+        return self._problem.update_and_attempt(
+            terms, contacts, tasks, self._previous, self._limits, planned, self._torque_band
+        )
+
+    def _attempt_relaxed(self, t: float, terms: Terms, planned: Mapping[str, np.ndarray] | None) -> Solution | None:
+        """Relax constraints in the order of `solve` until the program has a solution; return None if it has none."""
+        for relax in (self._widen_torque_band, self._drop_torque_band, self._drop_preloads, self._drop_stiffness):
+            if relax(t) and (solution := self._attempt(terms, planned)) is not None:
+                return solution
+        return None
 
     def put_balance_first(self, t: float, terms: Terms, solution: Solution) -> bool:
         """Drop the preloads for a while from time t (s) on if they disturb the balance; return whether they do.
@@ -275,20 +277,21 @@ class TaskSet:
             self.limbs[patch] = LinkPoseTask(patch, weight=self.settings.weights.limb, kp=self.settings.gains.limb_kp)
         return self.limbs[patch]
 
-    def _widen_torque_band(self) -> bool:
+    def _widen_torque_band(self, t: float) -> bool:
         """Raise the torque rate limit; return whether there is one."""
         if self._torque_band is None:
             return False
         self._torque_band = self._torque_band._replace(step=TORQUE_RATE_FACTOR * self._torque_band.step)
         return True
 
-    def _drop_torque_band(self) -> bool:
+    def _drop_torque_band(self, t: float) -> bool:
         """Drop the torque rate limit; return whether there was one."""
         bounded, self._torque_band = self._torque_band is not None, None
         return bounded
 
-    def _drop_preloads(self, t: float, contacts: Sequence[ContactConstraint]) -> bool:
-        """Drop the preloads of contacts; return whether there were any."""
+    def _drop_preloads(self, t: float) -> bool:
+        """Drop the preloads of contacts from time t (s) on; return whether there were any."""
+        contacts = self._contacts
         has_preload = any(contact.preload > 0.0 for contact in contacts)
         if has_preload:
             self._preload_drop_time = t
@@ -296,7 +299,7 @@ class TaskSet:
                 contact.preload = 0.0
         return has_preload
 
-    def _drop_stiffness(self) -> bool:
+    def _drop_stiffness(self, t: float) -> bool:
         """Drop the contact stiffness; return whether there was any."""
         if self.held.stiffness_share <= MIN_STIFFNESS_SHARE:
             return False
@@ -342,7 +345,7 @@ class _BodyReferences:
         self._outputs = (
             np.empty((3, 3)), tasks.com.values, tasks.momentum.values, tasks.trunk.reference, tasks.posture.values,
         )  # fmt: skip
-        self._clocks = np.empty((3, 3))
+        self._clocks, self._timings = np.empty((3, 3)), dict[int, PathTiming]()
         self._references: tuple = ()
         self._contacts: tuple[Contact, ...] = ()
         self._ground = np.inf
@@ -353,8 +356,9 @@ class _BodyReferences:
         if not is_unchanged(references, self._references):
             self._references = references
             self._set(*references)
-        for row, timing in enumerate(self._timings):
-            self._clocks[row] = (t, 1.0, 0.0) if timing is None else timing.at(t)
+        self._clocks[:, 0] = t
+        for row, timing in self._timings.items():
+            self._clocks[row] = timing.at(t)
         if isinstance(motion.com, Pendulum):
             self._com.position, self._com.velocity, self._com.acceleration = motion.com.sample(t)
         if (closed := motion.closed) is not self._contacts:
@@ -363,7 +367,8 @@ class _BodyReferences:
 
     def _set(self, *references: Any) -> None:
         """Set the arguments of the kernel up to the posture, and the timing of each reference."""
-        self._timings: list[PathTiming | None] = [getattr(reference, "timing", None) for reference in references]
+        self._clocks[:] = 0.0, 1.0, 0.0
+        self._timings = {row: one.timing for row, one in enumerate(references) if hasattr(one, "timing")}
         com, momentum, posture = [getattr(reference, "path", reference) for reference in references]
         arrays = [
             NO_CURVE if curve is None or isinstance(curve, Pendulum) else curve.arrays for curve in (com, momentum)

@@ -121,9 +121,8 @@ class Terms:
 
     def update(self, q: ArrayLike, v: ArrayLike) -> None:
         """Compute all terms for the state (q, v); the arrays of the last state are overwritten."""
-        for value, target, name in ((q, self.q, "q"), (v, self.v, "v")):
-            array = np.asarray(value)
-            if array.shape != target.shape:
-                raise InputError(f"{name} has shape {array.shape}, expected {target.shape}")
-            target[:] = array
+        if np.shape(q) != self.q.shape or np.shape(v) != self.v.shape:
+            name, value, target = ("v", v, self.v) if np.shape(q) == self.q.shape else ("q", q, self.q)
+            raise InputError(f"{name} has shape {np.shape(value)}, expected {target.shape}")
+        self.q[:], self.v[:] = q, v
         kernels.fill_terms(*self._arguments)

@@ -73,4 +73,4 @@ class FlatParameters:
 
 def is_unchanged(present: Sequence[object], previous: Sequence[object]) -> bool:
     """Whether two sequences hold identical objects (compared by identity, not equality)."""
-    return present is previous or (len(present) == len(previous) and all(map(is_, present, previous)))
+    return len(present) == len(previous) and all(map(is_, present, previous))

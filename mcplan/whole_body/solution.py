@@ -3,7 +3,6 @@
 The residuals are checked independently of the solver's status.
 """
 
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -110,17 +109,17 @@ class Solution:
             fails |= not self.contact <= tolerance * scale or not self.inequality <= 2 * tolerance * scale
         return fails or self.stationarity > MAX_STATIONARITY
 
-    @cached_property
+    @property
     def forces(self) -> dict[str, Array]:
         """Forces of the environment at the contact points by patch: (k, 3), world axes, N."""
         return dict(zip(self.patches, map(self._forces.__getitem__, self._tables.point_slices), strict=True))
 
-    @cached_property
+    @property
     def wrenches(self) -> dict[str, Array]:
         """Wrench of the environment by patch: (6,), at the patch origin, world axes."""
         return dict(zip(self.patches, self._wrenches, strict=True))
 
-    @cached_property
+    @property
     def unknowns(self) -> dict[str, Array]:
         """Force unknowns of the program by patch, in the contact's axes."""
         return dict(zip(self.patches, map(self.f.__getitem__, self._tables.force_slices), strict=True))

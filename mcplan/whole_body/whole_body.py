@@ -247,8 +247,11 @@ class WholeBodyQP:
         limits: Sequence[AccelerationLimit],
     ) -> BoundTables:
         """Return the tables of these contacts and tasks; reuse those of the last tick if these are the same."""
-        arguments = (terms,), tuple(contacts), tuple(tasks), tuple(limits)
-        if self._tables is not None and all(map(is_unchanged, arguments, self._bound_arguments)):
+        arguments = terms, tuple(contacts), tuple(tasks), tuple(limits)
+        if self._tables is not None and (
+            is_unchanged(arguments, self._bound_arguments)
+            or (terms is self._tables.terms and all(map(is_unchanged, arguments[1:], self._bound_arguments[1:])))
+        ):
             return self._tables
         sorted_contacts, s = sort_contacts(contacts), self.structure
         shapes = tuple(contact.shape for contact in sorted_contacts)

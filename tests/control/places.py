@@ -38,4 +38,5 @@ def closed(robot, contact, settings, **changes):
     motion = Motion(robot, SCENE, settings, robot.posture("half_sitting"))
     motion.close(contact, 1.0, 0.4, 30.0)
     motion.contacts[contact.patch] = replace(motion.contacts[contact.patch], **changes)
+    motion._list_closed()
     return motion.contacts[contact.patch]

@@ -114,9 +114,11 @@ def test_the_time_without_touch_restarts_when_a_contact_has_been_open():
     before = standing.motion.contacts["left_sole"]
     standing.look(SETTINGS.recovery.lift_time / 2, 10.0, 0.0)
     del standing.motion.contacts["left_sole"]
+    standing.motion._list_closed()
     standing.watch.update(standing.t, standing.terms, standing.motion, {}, {})
     standing.t += SETTINGS.recovery.lift_time
     standing.motion.contacts["left_sole"] = before
+    standing.motion._list_closed()
     assert standing.look(2 * DT, 10.0, 0.0) is before
 
 

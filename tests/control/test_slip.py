@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.control.command import LoadedContact, Ramp
 from mcplan.control.contact_detectors import MAX_FRICTION_FACTOR, MIN_FRICTION_FACTOR, SlipDetector
+from mcplan.core.rigid_body.terms import FRAME_SIZE, FRAME_VELOCITY
 from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
 
@@ -28,7 +29,8 @@ class Watched:
             points=np.tile(middle, (4, 1)), axes=np.eye(3), friction=friction, max_force=np.inf, max_moment=np.inf,
             selection=np.eye(6) if selection is None else selection,
         )  # fmt: skip
-        self.contacts = {"sole": LoadedContact(contact, Ramp(0.0, 500.0, 0.0, 0.0), 500.0)}
+        self.contacts, self.closed = {"sole": LoadedContact(contact, Ramp(0.0, 500.0, 0.0, 0.0), 500.0)}, (contact,)
+        self.frames = np.zeros((1, FRAME_SIZE))
         self.notices, self.R = [], R
         self.watch, self.t = SlipDetector(SETTINGS), 0.0
 
@@ -37,7 +39,8 @@ class Watched:
 
     def run(self, seconds, velocity, force):
         frame = SimpleNamespace(R=self.R, p=np.array([self.t, 0.0, 0.0]), velocity=np.array(velocity, float))
-        terms = SimpleNamespace(frame=lambda name: frame)
+        self.frames[0, FRAME_VELOCITY : FRAME_VELOCITY + 6] = velocity
+        terms = SimpleNamespace(frame=lambda name: frame, frame_names=("sole",), arrays=(self.frames,))
         for _ in range(round(seconds / DT)):
             self.watch.update(self.t, terms, self, {"sole": np.r_[force, 0.0, 0.0, 0.0]})
             self.t += DT

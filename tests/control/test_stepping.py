@@ -159,6 +159,7 @@ def test_who_holds_on_to_something_who_may_not_and_who_does_not_rest_does_not_st
     robot = Standing(fast)
     loaded = robot.motion.contacts["left_sole"]
     robot.motion.contacts["left_sole"] = replace(loaded, contact=replace(loaded.contact, kind="grasp"))
+    robot.motion._list_closed()
     assert not robot.look()
     robot = Standing(fast)
     robot.motion.passing = True

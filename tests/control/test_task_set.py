@@ -157,9 +157,10 @@ def test_of_a_motion_as_much_preload_is_asked_for_as_it_keeps(robot):
 def test_where_there_is_no_solution_contacts_go_without_their_preload(robot):
     tasks = tasks_of(robot, ControlSettings(contact={"model": "compliant"}))
     asked = SimpleNamespace(preload=5.0)
-    assert tasks._drop_preloads(2.0, [asked])
+    tasks._contacts = (asked,)
+    assert tasks._drop_preloads(2.0)
     assert asked.preload == 0.0
-    assert not tasks._drop_preloads(2.0, [asked])
+    assert not tasks._drop_preloads(2.0)
 
 
 def leaning(robot, preload, away):

@@ -1,9 +1,9 @@
-"""Capture point of a robot: its distance from that of a reference, and its depth in a support region."""
+"""Balance: capture point, its distance from that of a reference, its depth in a support region; speed of contacts."""
 
 import math
 
 from mcplan.core.jit import jit
-from mcplan.core.rigid_body.terms import COM_POSITION, COM_VELOCITY, MOMENTUM
+from mcplan.core.rigid_body.terms import COM_POSITION, COM_VELOCITY, FRAME_VELOCITY, MOMENTUM
 from mcplan.core.rigid_body.tree import GRAVITY
 
 MIN_COM_HEIGHT_M = 0.1
@@ -56,3 +56,18 @@ def capture_point_depth(summary, ground, size, weight, edges):
     for k in range(len(edges)):
         depth = min(depth, edges[k, 2] - (edges[k, 0] * x + edges[k, 1] * y))
     return depth
+
+
+@jit
+def largest_speed(frames, index, factor):
+    """Return the largest product of a factor (k,) and the speed ``|(v, w)|`` of a frame, of frames ``index`` (k,).
+
+    ``frames`` are the values of all frames as ``rigid_body.terms`` fills them.
+    """
+    largest = 0.0
+    for k in range(len(index)):
+        total = 0.0
+        for i in range(FRAME_VELOCITY, FRAME_VELOCITY + 6):
+            total += frames[index[k], i] ** 2
+        largest = max(largest, factor[k] * math.sqrt(total))
+    return largest

@@ -142,9 +142,9 @@ def fill_limits(A: Array, lower: Array, terms: Terms, limits: Sequence[Accelerat
     """Write the rows of all limits; ``InputError`` if their shape differs from the declared one."""
     row = 0
     for limit in limits:
-        block = slice(row, row + limit.dimension)
-        A[block], lower[block] = checked_rows(limit, limit.rows(terms), A.shape[1])
-        row = block.stop
+        end = row + limit.dimension
+        A[row:end], lower[row:end] = checked_rows(limit, limit.rows(terms), A.shape[1])
+        row = end
 
 
 def limit_names(limits: Sequence[AccelerationLimit]) -> list[str]:

@@ -121,9 +121,9 @@ def checked_rows(owner: Any, rows: tuple[Any, Any], columns: int) -> tuple[Any, 
     ------
     InputError : other shapes, which numpy would broadcast, or reject without the name of the task.
     """
-    shape, m = (np.shape(rows[0]), np.shape(rows[1])), owner.dimension
-    expected = ((m,) if getattr(owner, "diagonal", False) else (m, columns), (m,))
-    if shape != expected:
+    m = owner.dimension
+    expected = (m,) if getattr(owner, "diagonal", False) else (m, columns), (m,)
+    if (shape := (np.shape(rows[0]), np.shape(rows[1]))) != expected:
         name = f"task {owner.key[0]}" if hasattr(owner, "key") else f"limit {type(owner).__qualname__}"
         shapes = [f"{A} and {b}" for A, b in (shape, expected)]
         raise InputError(f"{name}: rows() returned arrays of the shapes {shapes[0]}, expected {shapes[1]}")

@@ -187,7 +187,7 @@ class Avoidance:
             for k, (name, (_, p)) in enumerate(objects.items()):
                 i = self._model.shape_index[name]
                 self._targets.column[i], self._targets.position[i] = self._robot.nv + 6 * k, p
-        count = avoid(shapes, self._constants, self._state, terms.q, terms.v, self._tick)
+        count = avoid(*shapes, *self._constants, *self._state, terms.q, terms.v, self._tick)
         if count == NOT_FINITE:
             raise InputError("q of the collision avoidance is not finite")
         self._near_count = count
@@ -205,7 +205,8 @@ class Avoidance:
 
     def rows(self, terms: Terms) -> tuple[np.ndarray, np.ndarray]:
         """Return ``A (m, nv)`` and ``b (m,)`` of the last update, which the next one overwrites."""
-        return self._active_pairs.A[:, : len(terms.v)], self._active_pairs.b
+        A, nv = self._active_pairs.A, len(terms.v)
+        return A if A.shape[1] == nv else A[:, :nv], self._active_pairs.b
 
     def _update_goals(self, terms: Terms, motion: Motion, objects: Mapping[str, Pose]) -> None:
         """Update the goal distance of each pair.
@@ -230,7 +231,7 @@ class Avoidance:
             # in a motion without rest a foot descends while it moves forward
             distances = [0.0 if motion.passing else _distance(terms, contact) for _, contact in self._approaching]
             # the nearest contact last: of several it sets the goal
-            for k in sorted(range(len(distances)), key=distances.__getitem__, reverse=True):
+            for k in sorted(range(len(distances)), key=distances.__getitem__, reverse=True) if distances[1:] else (0,):
                 bound = PASSING_OVERLAP_M - ALLOWED_PENETRATION + CLEARANCE_PER_DISTANCE * distances[k]
                 self._targets.goal[self._approaching[k][0]] = min(self._clearance, bound)
 

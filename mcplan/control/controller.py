@@ -119,7 +119,8 @@ class WholeBodyController:
         self._vd = np.zeros(self._nv)
         motion = self.motion
         # lazy: most criteria read only the clock, and no other measurement is computed then
-        self._lazy_values = (
+        self._measurement = Measurement(
+            0.0,
             LazyValues(lambda: ("com", *motion.limbs, *motion.objects), self._error),
             LazyValues(lambda: ("com", "joints", *motion.limbs), self._speed),
             LazyValues(lambda: (*motion.contacts, *motion.targets), self.normal_force),
@@ -189,7 +190,7 @@ class WholeBodyController:
                 self.impedance.reset_velocity(v[6:])
         machine_time = time.perf_counter()
         state, phase = self.machine.state, self.machine.events[-1]
-        self._further.enter(state.name)
+        self._further.enter(phase.name)
         balance_error = self.tasks.follow(t, self.terms, motion, state.gains) / self.settings.timing.com_tolerance
         if balance_error > PUSHED_ERROR:
             self._push_time = t
@@ -250,7 +251,8 @@ class WholeBodyController:
         """
         self._t = t
         delay = self.motion.clock.delay - self._start_delay
-        return Measurement(t - self.machine.start_time - delay, *self._lazy_values)
+        self._measurement.elapsed = t - self.machine.start_time - delay
+        return self._measurement
 
     def _error(self, name: str) -> float:
         """Return the tracking error of the centre of mass (m) or of a patch (m, with rotations times a lever arm)."""

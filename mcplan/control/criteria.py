@@ -8,13 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import inf
-from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from mcplan.settings.states import Until
-
-EMPTY: Mapping[str, float] = MappingProxyType({})
-"""Default of the measured quantities: no values."""
 
 INTERRUPTION_FACTOR = 0.1
 """An interruption subtracts this fraction of its length from the total time of `HeldInTotal`."""
@@ -23,7 +19,8 @@ ROUNDING_S = 5e-10
 """Tolerance of times (s). It exceeds the rounding error of k * dt, which would make a phase last one tick longer."""
 
 
-class Measurement(NamedTuple):
+@dataclass(slots=True)
+class Measurement:
     """Measured quantities of criteria.
 
     elapsed : time since the phase began (s).
@@ -35,10 +32,10 @@ class Measurement(NamedTuple):
     """
 
     elapsed: float
-    error: Mapping[str, float] = EMPTY
-    speed: Mapping[str, float] = EMPTY
-    force: Mapping[str, float] = EMPTY
-    height: Mapping[str, float] = EMPTY
+    error: Mapping[str, float] = field(default_factory=dict)
+    speed: Mapping[str, float] = field(default_factory=dict)
+    force: Mapping[str, float] = field(default_factory=dict)
+    height: Mapping[str, float] = field(default_factory=dict)
 
 
 class LazyValues(Mapping[str, float]):

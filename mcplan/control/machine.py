@@ -40,6 +40,7 @@ class Machine:
 
     Attributes
     ----------
+    state : the present state.
     events : the executed phases, the present one last.
     done : whether the last state has ended.
     """
@@ -50,7 +51,7 @@ class Machine:
         self.states = tuple(map(self._with_criterion, wrapped))
         self.events: list[PhaseEvent] = []
         self.done = False
-        self._index = -1
+        self._index, self.state = -1, self.states[0]
         self._criterion: Criterion | None = None
         self._jump_counts: dict[tuple[int, str], int] = {}
         self._has_jumped = False
@@ -64,11 +65,6 @@ class Machine:
     def index(self) -> int:
         """Index of the present state."""
         return max(self._index, 0)
-
-    @property
-    def state(self) -> State:
-        """The present state."""
-        return self.states[self.index]
 
     @property
     def phase(self) -> Phase:
@@ -115,7 +111,7 @@ class Machine:
         if state.in_any_stance and isinstance(state.phase, CustomPhase):
             copy = replace(state, phase=replace(state.phase, stance=stance))
             self.states = (*self.states[:successor], copy, *self.states[successor + 1 :])
-        self._index = successor
+        self._index, self.state = successor, self.states[successor]
 
     def divert(self, t: float, measured: MeasuredState, phases: Sequence[Phase], reason: str, successor: int) -> None:
         """Interrupt the present state at time t (s), run ``phases``, then continue with state ``successor`` (index)."""
@@ -125,7 +121,7 @@ class Machine:
         self._jump_counts = {(i + shift if i > index else i, label): n for (i, label), n in self._jump_counts.items()}
         self.states = (*self.states[: index + 1], *inserted, *self.states[successor:])
         self.events[-1].end, self.events[-1].ended_by = t, reason
-        self._index = index + 1
+        self._index, self.state = index + 1, self.states[index + 1]
         self._begin(t, measured)
 
     def _with_criterion(self, state: State) -> State:

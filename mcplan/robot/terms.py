@@ -69,7 +69,7 @@ class Terms:
         self._work = workspace(tree)
         self._allocate(nv + 1, nv)
         self._arguments = (
-            self._tree, self.q, self.v, self._body, self._offset, self._work, self.M, self.h, self._rows,
+            *self._tree, self.q, self.v, self._body, self._offset, self._work, self.M, self.h, self._rows,
             self.centroidal, self._J, self._values,
         )  # fmt: skip
 

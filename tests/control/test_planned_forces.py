@@ -1,11 +1,11 @@
 """The program is drawn to the forces of the plan."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from mcplan.control.command import LoadedContact, Ramp
 from mcplan.control.held_contacts import FORCE_TIME_CONSTANT, PlannedForces
 from mcplan.robot.robot_file import load_robot
 from mcplan.robot.terms import Terms
@@ -28,10 +28,6 @@ FOOT = make_contact(ROBOT, SCENE, {"patch": "left_sole", "surface": "slope", "x"
 OTHER = make_contact(ROBOT, SCENE, {"patch": "right_sole", "surface": "floor", "x": 0.1, "y": -0.2, "yaw": 0.0})
 GRIP = make_contact(ROBOT, SCENE, {"patch": "left_grip", "surface": "bar"}, (np.eye(3), np.array([0.4, 0.0, 0.9])))
 WRENCH = np.array([20.0, -10.0, 150.0, 3.0, -2.0, 1.0])
-
-
-def closed(*contacts):
-    return {c.patch: LoadedContact(c, Ramp(0.0, 0.0, 0.0, 0.0), 0.0) for c in contacts}
 
 
 def plan_of(*stances):
@@ -85,22 +81,21 @@ def test_forces_follow_from_stance_to_stance():
     plan = plan_of([(FOOT, WRENCH)], [(FOOT, 0.5 * WRENCH), (OTHER, WRENCH)], [(OTHER, WRENCH)])
     forces, dt = PlannedForces(plan, 1e-3, ControlSettings()), 1e-3
     whole = least_forces(FOOT, WRENCH)
-    first = forces.follow(0, closed(FOOT))["left_sole"]
+    first = forces.follow(0, (FOOT,))["left_sole"]
     assert first == pytest.approx(dt / FORCE_TIME_CONSTANT * whole)
     for _ in range(3000):
-        stood = forces.follow(0, closed(FOOT))
+        stood = forces.follow(0, (FOOT,))
     assert stood["left_sole"] == pytest.approx(whole, rel=1e-3)
-    both = forces.follow(1, closed(FOOT, OTHER))
+    both = forces.follow(1, (FOOT, OTHER))
     assert both["right_sole"] == pytest.approx(dt / FORCE_TIME_CONSTANT * least_forces(OTHER, WRENCH))
     for _ in range(3000):
-        both = forces.follow(1, closed(FOOT, OTHER))
+        both = forces.follow(1, (FOOT, OTHER))
     assert both["left_sole"] == pytest.approx(0.5 * whole, rel=1e-3)
-    left = forces.follow(2, closed(FOOT, OTHER))["left_sole"]
+    left = forces.follow(2, (FOOT, OTHER))["left_sole"]
     assert left == pytest.approx((1.0 - dt / FORCE_TIME_CONSTANT) * both["left_sole"])
-    assert "left_sole" not in forces.follow(2, closed(OTHER))
+    assert "left_sole" not in forces.follow(2, (OTHER,))
 
 
 def test_a_patch_that_is_held_by_another_model_than_planned_has_no_planned_force():
     forces = PlannedForces(plan_of([(FOOT, WRENCH)]), 1e-3, ControlSettings())
-    held = LoadedContact(GRIP, Ramp(0.0, 0.0, 0.0, 0.0), 0.0)
-    assert forces.follow(0, {"left_sole": held}) == {}
+    assert forces.follow(0, (replace(GRIP, patch="left_sole"),)) == {}

@@ -51,7 +51,7 @@ def calls(mimic=0.0, joints=12):
         integrate: ((q, v, 0.01), [nv + 1]),
         difference: ((q, np.roll(q, 1)), [nv]),
         fill_terms: (
-            (tree, q, v, body, offsets, work),
+            (*tree, q, v, body, offsets, work),
             [(nv, nv), nv, (9, nv), SUMMARY_SIZE, (2, 6, nv), (2, FRAME_SIZE)],
         ),
     }

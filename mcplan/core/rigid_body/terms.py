@@ -6,7 +6,7 @@ from mcplan.core.rigid_body.com import fill_momentum_matrix
 from mcplan.core.rigid_body.frame import fill_frame_jacobian, fill_frame_motion, frame_arm
 from mcplan.core.rigid_body.inverse_dynamics import newton_euler
 from mcplan.core.rigid_body.mass_matrix import fill_mass_matrix
-from mcplan.core.rigid_body.tree import DEGREE, FORCE, GRAVITY, PARENT, POSE, SCREW, SPATIAL, V
+from mcplan.core.rigid_body.tree import DEGREE, FORCE, GRAVITY, PARENT, POSE, SCREW, SPATIAL, Tree, V
 
 COM_POSITION, COM_VELOCITY, COM_BIAS, MOMENTUM, MOMENTUM_BIAS, SUMMARY_SIZE = 0, 3, 6, 9, 15, 21
 """Index of the first entry of each quantity in the summary: position of the CoM (3), its velocity (3), its ``Jdot v``
@@ -17,7 +17,7 @@ FRAME_R, FRAME_P, FRAME_VELOCITY, FRAME_BIAS, FRAME_SIZE = 0, 9, 12, 18, 24
 
 
 @jit_algebra
-def fill_terms(tree, q, v, body, offset, work, M, h, A, summary, J, frames):
+def fill_terms(topology, joint, inertia, armature, q, v, body, offset, work, M, h, A, summary, J, frames):
     """Write all outputs at a state.
 
     Gravity is added after the sums, as the weight of each joint's subtree. So one Newton-Euler pass without gravity
@@ -25,6 +25,7 @@ def fill_terms(tree, q, v, body, offset, work, M, h, A, summary, J, frames):
 
     Parameters
     ----------
+    topology .. armature : of the tree; arrays are passed to a kernel faster than tuples
     q : (nq,), v : (nv,)
     body, offset : (frames,) int64, (frames, 12): body that carries each frame, and pose in the body
     work : workspace
@@ -35,6 +36,7 @@ def fill_terms(tree, q, v, body, offset, work, M, h, A, summary, J, frames):
     J : (frames, 6, nv) out, Jacobians of the frames
     frames : (frames, 24) out, see ``FRAME_R`` ..
     """
+    tree = Tree(topology, joint, inertia, armature)
     # without accelerations and gravity: the scale 0 makes the second v irrelevant
     newton_euler(tree, q, v, v, 0.0, 0.0, work)
     nv = len(v)

@@ -4,9 +4,10 @@ import math
 
 from mcplan.core.algebra.consistent_rows import NEUTRAL
 from mcplan.core.algebra.joint_bounds import next_velocity
-from mcplan.core.bundle import SOUND, check
+from mcplan.core.bundle import SOUND, Bundle, check
 from mcplan.core.distance.many import fill_distance_row
 from mcplan.core.distance.pair import DISTANCE, NORMAL, POINT_B, pair_distance
+from mcplan.core.distance.shape import Shapes
 from mcplan.core.distance.watch import watch_distances, write_pair_poses
 from mcplan.core.jit import jit
 from mcplan.core.rigid_body.manifold import integrate
@@ -138,13 +139,16 @@ def fill_curvatures(tree, shapes, pairs, q, v, T, candidates, count, needed, wor
 
 
 @jit
-def avoid(shapes, packed_constants, packed_state, q, v, tick):
+def avoid(
+    index, size, offset, vertices, graph, constants_real, constants_integer, constants_layout, state_real,
+    state_integer, state_layout, q, v, tick,
+):  # fmt: skip
     """Fill ``ActivePairs`` at (q, v): the collision avoidance of one tick.
 
     Parameters
     ----------
-    shapes : with the present poses of objects
-    packed_constants, packed_state : bundles of ``AvoidanceConstants`` and ``AvoidanceState``
+    index .. graph : ``Shapes`` with the present poses of objects; arrays are passed to a kernel faster than tuples
+    constants_real .. state_layout : bundles of ``AvoidanceConstants`` and ``AvoidanceState``
     q, v : those of the robot first; in v the velocities of objects may follow
     tick : number of this tick
 
@@ -152,7 +156,9 @@ def avoid(shapes, packed_constants, packed_state, q, v, tick):
     -------
     Number of near rows, which may exceed the number of slots; or NOT_FINITE.
     """
-    constants, state = unpack_constants(packed_constants), unpack_state(packed_state)
+    shapes = Shapes(index, size, offset, vertices, graph)
+    constants = unpack_constants(Bundle(constants_real, constants_integer, constants_layout))
+    state = unpack_state(Bundle(state_real, state_integer, state_layout))
     tree, pairs, rule = constants.tree, constants.pairs, constants.rule
     watch, candidates, active, work = state.watch, state.candidates, state.active, state.work
     q = q[: len(work.q_predicted)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.bench import closed_loop, growth, kernels
+from mcplan.bench import closed_loop, growth, kernels, waiting
 from mcplan.bench.growth import plain_urdf
 from mcplan.bench.kernels import median
 from mcplan.bench.peers import Agreement, Peers, compare
@@ -83,6 +83,13 @@ def measure(
                 }  # fmt: skip
             announce("contact step")
             results["contact_step"] = closed_loop.steps_us(load_robot("hrp2"), settings.physics_steps)
+            announce("planning")
+            results["planning_s"], plans = waiting.planning_s(settings.plans, settings.walks)
+            announce("ticks of plans")
+            results["plan_ticks_us"] = {
+                name: waiting.ticks_us(plans[name], settings.plan_ticks) for name in settings.plans
+            }
+            results["commands_s"] = waiting.commands_s(settings.first_run, announce) if settings.commands else {}
     median_values = medians(rounds)
     return BenchReport(
         machine=describe_machine(load_at_start),
@@ -97,6 +104,9 @@ def measure(
         closed_loop=median_values["loop_qp"],
         contact_loop=median_values["loop_contact"],
         contact_step=median_values["contact_step"],
+        planning_s=median_values["planning_s"],
+        plan_ticks_us=median_values["plan_ticks_us"],
+        commands_s=median_values["commands_s"],
         tsid=median_values.get("tsid"),
         pinocchio=median_values.get("pinocchio"),
         agreement=agreements(robot, definition, rounds[0]["tsid"]["first"]) if peers else {},

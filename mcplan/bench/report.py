@@ -102,6 +102,8 @@ class BenchReport:
     closed_loop, contact_loop : simulation in ``qp`` and in ``contact``: ``factor`` (simulated time / clock time),
         ``tick_p999_us``, ``parts_us``.
     contact_step : one physics step of standing HRP-2 by back end: ``contact``, and ``mujoco`` if it is installed.
+    planning_s, plan_ticks_us, commands_s : CPU time of planning (s), of a tick of a plan in ``contact`` (µs), and of
+        commands (s), by name.
     tsid, pinocchio : results of the peers; None if they were not measured.
     agreement : difference from TSID's first tick, by form of the tick.
     """
@@ -118,6 +120,9 @@ class BenchReport:
     closed_loop: dict[str, Any]
     contact_loop: dict[str, Any]
     contact_step: dict[str, float]
+    planning_s: dict[str, float]
+    plan_ticks_us: dict[str, float]
+    commands_s: dict[str, float]
     tsid: dict[str, Any] | None = None
     pinocchio: dict[str, Any] | None = None
     agreement: dict[str, Agreement] = field(default_factory=dict)
@@ -135,7 +140,8 @@ class BenchReport:
     @property
     def rows(self) -> list[Row]:
         """All rows of the table."""
-        return [*self._ticks(), *self._kernels(), *self._batches(), *self._statics(), *self._loop(), *self._growth()]
+        parts = [self._ticks(), self._kernels(), self._batches(), self._statics(), self._loop(), self._waiting()]
+        return [row for part in [*parts, self._growth()] for row in part]
 
     def _ticks(self) -> Iterator[Row]:
         group, ours, plain = "reference tick", self.tick_compiled, self.tick_plain
@@ -180,6 +186,15 @@ class BenchReport:
             "physics alone", "contact step, 8 points", step["contact"], peer=step.get("mujoco"), required=1.5, aim=0.8
         )
 
+    def _waiting(self) -> Iterator[Row]:
+        for group, unit, values in (
+            ("tick of a plan, contact, CPU", "µs", self.plan_ticks_us),
+            ("planning, CPU", "s", self.planning_s),
+            ("commands, CPU", "s", self.commands_s),
+        ):
+            for name, value in values.items():
+                yield Row(group, name, value, unit)
+
     def _growth(self) -> Iterator[Row]:
         theirs = (self.pinocchio or {}).get("growth_us", {})
         for count, us in self.bodies_us.items():
@@ -205,6 +220,9 @@ class BenchReport:
             "closed_loop": self.closed_loop,
             "contact_loop": self.contact_loop,
             "contact_step_us": self.contact_step,
+            "planning_s": self.planning_s,
+            "plan_ticks_us": self.plan_ticks_us,
+            "commands_s": self.commands_s,
             "growth": {
                 "bodies_us": self.bodies_us,
                 "deviation_from_line": linearity(self.bodies_us),
@@ -270,7 +288,7 @@ def _cells(row: Row) -> list[Text]:
     bounds = ["" if bound is None else f"{bound:g}" for bound in (row.required, row.aim)]
     return [
         Text("  " + row.name),
-        Text(_number(row.value) + (" x" if row.unit == "x" else "")),
+        Text(_number(row.value) + ("" if row.unit == "µs" else f" {row.unit}")),
         Text("" if row.peer is None else _number(row.peer)),
         Text("" if row.ratio is None else f"{row.ratio:.2f}"),
         *(Text(bound) for bound in bounds),

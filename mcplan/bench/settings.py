@@ -20,6 +20,9 @@ class BenchSettings:
     growth_ticks : ticks for each number of contact points.
     scenario, steps : scenario of the closed loop, and its number of steps; None: to its end.
     physics_steps : measured steps of the contact physics, and of MuJoCo.
+    plans, plan_ticks : scenarios that are planned, and ticks of each plan.
+    walks : lengths (m) of walks that are planned.
+    commands, first_run : whether to measure commands, and one with an empty cache of kernels.
     """
 
     rounds: int = 3
@@ -36,10 +39,16 @@ class BenchSettings:
     scenario: str = "table_hand"
     steps: int | None = None
     physics_steps: int = 2000
+    plans: tuple[str, ...] = ("stairs", "ladder", "crawl", "push")
+    plan_ticks: int = 2000
+    walks: tuple[float, ...] = (2.0, 10.0, 40.0)
+    commands: bool = True
+    first_run: bool = True
 
 
 QUICK = BenchSettings(
     rounds=1, ticks=600, plain_ticks=300, skipped=100, calls=50, repeats=21, batch=1000, batch_repeats=3,
-    bodies=(10, 100), points=(4, 8), growth_ticks=100, steps=3000, physics_steps=200,
+    bodies=(10, 100), points=(4, 8), growth_ticks=100, steps=3000, physics_steps=200, plans=("stairs",),
+    plan_ticks=500, walks=(2.0,), first_run=False,
 )  # fmt: skip
 """Settings of a quick run: seconds instead of minutes, imprecise results."""

@@ -1,13 +1,15 @@
 """mcplan bench from end to end, with tiny settings: what is in its table and its JSON. No word about speed."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from io import StringIO
 from types import SimpleNamespace
 
 import pytest
 
-from mcplan.bench import closed_loop, kernels, report as table
+from mcplan.bench import closed_loop, kernels, report as table, waiting
 from mcplan.bench.kernels import BATCHES, STATICS
 from mcplan.bench.measure import measure, medians
 from mcplan.bench.peers import Agreement
@@ -18,7 +20,7 @@ from mcplan.robot.robot_file import load_robot
 
 TINY = BenchSettings(
     rounds=2, ticks=12, plain_ticks=4, skipped=2, calls=3, repeats=2, batch=6, batch_repeats=1, bodies=(3, 6),
-    points=(4, 8), growth_ticks=5, scenario="sway", steps=5,
+    points=(4, 8), growth_ticks=5, scenario="sway", steps=5, plans=("sway",), plan_ticks=5, walks=(), commands=False,
 )  # fmt: skip
 
 
@@ -88,6 +90,7 @@ def test_json_has_the_promised_keys_and_table_every_row(report):
     assert set(document["peers"]) == {"tsid", "pinocchio"}
     assert set(document["growth"]["bodies_us"]) == {"3", "6"}
     assert set(document["growth"]["contact_points_us"]) == {"4", "8"}
+    assert document["planning_s"]["sway"] > 1e-6 * document["plan_ticks_us"]["sway"] > 0.0
     assert document["failures"] == []
     text = text_of(report)
     assert max(map(len, text.splitlines())) <= 80
@@ -167,3 +170,12 @@ def test_verdicts():
 def test_the_real_time_factor_is_how_often_the_simulated_time_holds_that_of_the_clock():
     for simulated, taken, factor in ((3.0, 1.5, 2.0), (1.5, 3.0, 0.5)):
         assert closed_loop.ClosedLoop(simulated, taken, 3000, 900.0, {}).real_time_factor == factor
+
+
+def test_commands_are_measured_in_processes_of_their_own(monkeypatch):
+    loop = "import sys, time\nwhile time.process_time() < 0.3: pass\nsys.exit(len(sys.argv) > 1)"
+    monkeypatch.setattr(waiting, "COMMANDS", {"loop": (sys.executable, "-c", loop)})
+    assert waiting.commands_s(False, lambda name: None)["loop"] >= 0.3
+    monkeypatch.setattr(waiting, "COMMANDS", {"fails": (sys.executable, "-c", loop, "wrong")})
+    with pytest.raises(subprocess.CalledProcessError):
+        waiting.commands_s(False, lambda name: None)

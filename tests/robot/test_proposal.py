@@ -283,7 +283,7 @@ def test_soles_that_face_up_and_a_missing_posture_to_stand_in_are_told(tmp_path)
     text = path.read_text()
     (missing,) = findings(load_robot(path))
     assert "postures: there is no half_sitting" in missing
-    assert missing.endswith("`feet` are those in `ready`")
+    assert missing.endswith("`feet` are taken from `ready`")
     text = text.replace("  ready:", "  half_sitting:").replace("pose: {quat_wxyz: [0, 1, 0, 0]}", "pose: {}")
     path.write_text(text)
     line = text[: text.index("  left_sole:")].count("\n") + 1

@@ -182,17 +182,18 @@ class LiftOffDetector:
             return
         if motion.closed is not self._contacts:
             self._contacts, self._is_suspicious = motion.closed, True
-            self._watched = [c for c in motion.closed if c.kind != "grasp" and c.carrier is None]
+            watched = [contact for contact in motion.closed if contact.kind != "grasp" and contact.carrier is None]
+            self._watched = {contact.patch: contact.normal.tolist() for contact in watched}
         bound = LIFT_OFF_FRACTION * self._min_force
         # one pass over the measured forces suffices while all contacts bear load
         if not (self._is_suspicious or self._since) and all(
-            [_normal_force(contact, measured) > bound for contact in self._watched]
+            [_normal_force(normal, measured.get(patch)) > bound for patch, normal in self._watched.items()]
         ):
             return
         self._since = {patch: start for patch, start in self._since.items() if patch in motion.contacts}
         self._is_suspicious = False
-        for contact in self._watched:
-            patch, loaded, force = contact.patch, motion.contacts[contact.patch], _normal_force(contact, measured)
+        for patch, normal in self._watched.items():
+            loaded, force = motion.contacts[patch], _normal_force(normal, measured.get(patch))
             if loaded.is_lifted:
                 self._is_suspicious = True
                 if force >= self._min_force:
@@ -200,7 +201,7 @@ class LiftOffDetector:
                         loaded, is_lifted=False, place=_touchdown_pose(loaded, terms.frame(patch))
                     )
             elif force > bound or (
-                _normal_force(contact, commanded) < self._min_force
+                _normal_force(normal, commanded.get(patch)) < self._min_force
                 and _height_above_touchdown(loaded, terms.frame(patch).p) < LIFT_OFF_HEIGHT_M
             ):
                 self._since.pop(patch, None)
@@ -211,13 +212,12 @@ class LiftOffDetector:
                 motion.note(t, f"{patch} carries no load: it is lowered again", (patch,))
 
 
-def _normal_force(contact: Contact, wrenches: Mapping[str, np.ndarray]) -> float:
-    """Return the normal force (N) of a contact."""
-    wrench = wrenches.get(contact.patch)
+def _normal_force(normal: list[float], wrench: np.ndarray | None) -> float:
+    """Return the component of a wrench's force along a normal (3,), N; of no wrench zero."""
     if wrench is None:
         return 0.0
-    x, y, z = contact.normal.tolist()  # Python floats: of three numbers NumPy's overhead is ten times the product
-    return x * float(wrench[0]) + y * float(wrench[1]) + z * float(wrench[2])
+    x, y, z = wrench[:3].tolist()  # Python floats: of three numbers NumPy's overhead is ten times the product
+    return normal[0] * x + normal[1] * y + normal[2] * z
 
 
 def _touchdown_pose(loaded: LoadedContact, frame: FrameTerms) -> Pose:

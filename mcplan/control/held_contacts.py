@@ -14,13 +14,16 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.control.command import LoadedContact
 from mcplan.control.handled import HandledObjects
+from mcplan.control.motion import Motion
+from mcplan.core.algebra.free_motion import largest_free_motion
 from mcplan.planning.plan import Plan
 from mcplan.robot.terms import Terms
-from mcplan.scene.allowed_pose import allowed_pose, is_outdated
+from mcplan.scene.allowed_pose import MAX_DEVIATION, allowed_pose, is_outdated
 from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
 from mcplan.settings.margins import shrink_points, with_control_margins
 from mcplan.whole_body.contact import MIN_INDEPENDENCE, ContactConstraint, count_unknowns, least_forces
+from mcplan.whole_body.packed import is_unchanged
 from mcplan.whole_body.tasks.task import damping
 
 MAX_PRELOAD_SHARE = 0.9
@@ -71,6 +74,10 @@ class HeldContacts:
         self.settings, self.objects = settings, objects
         self.stiffness_share, self.preload_share = 1.0, 0.0
         self._closed_contacts: dict[str, _ClosedContact] = {}
+        self._shares: tuple[float, ...] = ()
+        self._inputs: tuple = ()
+        self._constraints: tuple[ContactConstraint, ...] = ()
+        self._free_bounds: tuple[np.ndarray, ...] = ()
         self._initial_constraints: dict[Contact, tuple[ContactConstraint, np.ndarray]] = {}
         """Constraints with their initial values, built before the run, because building takes longer than a tick."""
 
@@ -91,6 +98,37 @@ class HeldContacts:
                 on_surface = contact.kind == "surface" and self.objects.frame(contact) is None
                 constraint.R = align_with_support(R, constraint.contact) if on_surface else R
         return constraint
+
+    def fill_all(self, t: float, motion: Motion, terms: Terms, grip_share: float) -> tuple[ContactConstraint, ...]:
+        """Return the constraints of all closed contacts at time t (s), see `fill`.
+
+        Nothing is computed once all ramps have ended, until a contact, a ramp, or a pose in a free direction changes.
+        """
+        loaded = motion.contacts.values()
+        shares, inputs = (self.preload_share, grip_share), (*loaded, *[one.limit for one in loaded])
+        if (
+            shares == self._shares
+            and is_unchanged(inputs, self._inputs)
+            and largest_free_motion(*self._free_bounds) <= MAX_DEVIATION
+        ):
+            return self._constraints
+        self._constraints = tuple([self.fill(t, one, terms, grip_share) for one in loaded])
+        entries = [self._closed_contacts[one.contact.patch] for one in loaded]
+        is_settled = not self.objects and all(
+            entry.final_inputs is not None and not (entry.loaded.is_lifted or entry.loaded.contact.rolls)
+            for entry in entries
+        )
+        self._shares, self._inputs = (shares, inputs) if is_settled else ((), ())
+        if is_settled:
+            free = [entry for entry in entries if entry.has_free_direction]
+            poses = [np.append(entry.constraint.R, entry.constraint.p) for entry in free]
+            index = [terms.frame_names.index(entry.loaded.contact.patch) for entry in free]
+            projections = [entry.loaded.contact.free for entry in free]
+            self._free_bounds = (
+                np.array(projections).reshape(-1, 6, 6), np.array(poses).reshape(-1, 12), np.array(index, np.int64),
+                terms.arrays[-1],
+            )  # fmt: skip
+        return self._constraints
 
     def fill(self, t: float, loaded: LoadedContact, terms: Terms, grip_share: float) -> ContactConstraint:
         """Return the constraint of a contact at time t (s); ``grip_share`` is the usable share of grip force limits."""

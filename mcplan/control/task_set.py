@@ -205,7 +205,7 @@ class TaskSet:
             self._cached_tasks = key, tuple(self._tasks(motion.limbs, motion.closed))
         tasks = self._cached_tasks[1]
         grip_share = motion.grip_share(t)
-        contacts = tuple([self.held.fill(t, loaded, terms, grip_share) for loaded in motion.contacts.values()])
+        contacts = self.held.fill_all(t, motion, terms, grip_share)
         poses = None
         if isinstance(terms, SystemTerms):
             for constraint, loaded in zip(contacts, motion.contacts.values(), strict=True):

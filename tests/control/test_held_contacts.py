@@ -6,10 +6,12 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.control.command import Ramp
 from mcplan.control.held_contacts import COMPLIANT_MIN_INDEPENDENCE, HeldContacts
+from mcplan.control.motion import Motion
 from mcplan.robot.robot_file import load_robot
+from mcplan.robot.terms import Terms
 from mcplan.settings.control import ControlSettings
 from mcplan.whole_body.contact import MIN_INDEPENDENCE
-from tests.control.places import closed, contact_on, objects_of
+from tests.control.places import SCENE, closed, contact_on, objects_of
 
 
 @pytest.fixture(scope="module")
@@ -145,3 +147,32 @@ def test_a_contact_bears_its_preload_as_far_as_the_motion_keeps_its_reserve(robo
     rigid = held_by(robot, ControlSettings(contact={"preload_force": 12.0}))
     rigid.preload_share = 1.0
     assert rigid.fill(2.0, closed(robot, contact, settings), None, 1.0).preload == 0.0
+
+
+def test_contacts_at_rest_are_left_alone_until_a_limit_or_a_pose_changes(robot):
+    """All constraints in one call are those of each contact, whether or not anything was computed."""
+    settings, patches = ControlSettings(), ("left_sole", "right_toe")
+    held, each = held_by(robot, settings), held_by(robot, settings)
+    motion, terms = Motion(robot, SCENE, settings, robot.posture("half_sitting")), Terms(robot, patches)
+    terms.update(robot.posture("half_sitting"), np.zeros(robot.nv))
+    for patch, y in zip(patches, (0.1, -0.1), strict=True):
+        contact = contact_on(robot, patch, "floor", x=0.0, y=y, yaw=0.3)
+        motion.close(contact, 1.0, 0.4, 30.0)
+        terms.frame(patch).R[:], terms.frame(patch).p[:] = contact.R, contact.p
+
+    def constraints(t):
+        found = held.fill_all(t, motion, terms, 1.0)
+        for constraint, loaded in zip(found, motion.contacts.values(), strict=True):
+            np.testing.assert_array_equal(constraint.values, each.fill(t, loaded, terms, 1.0).values)
+        return found
+
+    first = constraints(1.1)
+    assert constraints(2.0) is not first  # the limits still rose
+    settled = constraints(2.001)
+    assert constraints(2.002) is settled
+    terms.frame("right_toe").R[:] = Rotation.from_rotvec([0.0, 0.1, 0.0]).as_matrix() @ terms.frame("right_toe").R
+    assert constraints(2.003) is not settled  # an edge may turn about itself
+    settled = constraints(2.004)
+    assert constraints(2.005) is settled
+    motion.unload("left_sole", 2.1, 0.4, 300.0)
+    assert constraints(2.3)[0].max_force < 300.0

@@ -70,7 +70,8 @@ class Ramp:
         """Return the limit at time t."""
         if self.duration <= 0.0:
             return self.end
-        return self.start + (self.end - self.start) * minimum_jerk((t - self.start_time) / self.duration)[0]
+        elapsed = (t - self.start_time) / self.duration
+        return self.start + (self.end - self.start) * (1.0 if elapsed >= 1.0 else minimum_jerk(elapsed)[0])
 
 
 @dataclass

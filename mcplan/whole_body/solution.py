@@ -62,21 +62,20 @@ class Solution:
     conflicts : constraints that would have to be relaxed, if the failure was explained.
     """
 
+    status, solve_time, message, stationarity = SOLVED, 0.0, "", float("nan")
+    conflicts: tuple = ()
+
     def __init__(self, tables: BoundTables, objective: float = float("nan")):
-        self.objective, self.status, self.solve_time, self.message = objective, SOLVED, 0.0, ""
-        self.conflicts: tuple = ()
-        self.stationarity = float("nan")
-        self._tables, self.patches = tables, tables.patches
-        self.vd, self.tau, self.f, self._forces, self._wrenches = self.arrays = tables.solution_arrays()
+        self.objective, self._tables, self.patches = objective, tables, tables.patches
+        self.numbers = tables.new_numbers()
+        self.vd, self.tau, self.f = tables.unknowns(self.numbers)
 
     @classmethod
     def checked(cls, tables: BoundTables, vd: Array, tau: Array, f: Array, objective: float) -> "Solution":
         """Return the solution with these unknowns, (nv,), (n,), (unknowns,), and its residuals."""
         solution = cls(tables, objective)
         solution.vd[:], solution.tau[:], solution.f[:] = vd, tau, f
-        qp_check.check_solution(
-            *tables.check_arguments, solution.vd, solution.tau, solution.f, tables.residual, *solution.arrays[3:]
-        )
+        tables.check(solution.numbers)
         solution.read_residuals()
         return solution
 
@@ -112,12 +111,12 @@ class Solution:
     @property
     def forces(self) -> dict[str, Array]:
         """Forces of the environment at the contact points by patch: (k, 3), world axes, N."""
-        return dict(zip(self.patches, map(self._forces.__getitem__, self._tables.point_slices), strict=True))
+        return self._tables.point_forces(self.numbers)
 
     @property
     def wrenches(self) -> dict[str, Array]:
         """Wrench of the environment by patch: (6,), at the patch origin, world axes."""
-        return dict(zip(self.patches, self._wrenches, strict=True))
+        return self._tables.wrenches(self.numbers)
 
     @property
     def unknowns(self) -> dict[str, Array]:

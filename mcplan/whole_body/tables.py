@@ -17,14 +17,20 @@ from mcplan.errors import InputError
 from mcplan.optimize.compiled import CannotCompile, CompiledProblem, compile_problem
 from mcplan.optimize.polytope import ball_polytope, friction_pyramid
 from mcplan.robot.terms import Terms
+from mcplan.whole_body.collision_avoidance import AccelerationLimit
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Declaration
-from mcplan.whole_body.packed import Array
+from mcplan.whole_body.packed import Array, is_unchanged
+from mcplan.whole_body.rows.forces import TorqueBand
 from mcplan.whole_body.settings import UNBOUNDED, QPSettings
-from mcplan.whole_body.tasks.task import KernelTask, Task, filled_by_kernel
+from mcplan.whole_body.tasks.task import KernelTask, Task, checked_rows, filled_by_kernel
 
 EXTERNAL, WEIGHT, PULL = range(3)
 """Rows of ``BoundTables.inputs``: known external force; weights and linear costs of accelerations by Python tasks."""
+
+
+NO_BAND = np.zeros(0), np.zeros(0)
+"""Interval of the torques of a program without one."""
 
 
 class StructureTable:
@@ -96,11 +102,13 @@ class BoundTables:
     ----------
     python_tasks : tasks without a kernel, with their rows in the task matrix.
     inputs : (3, nv) arguments of the kernel from Python, see ``EXTERNAL``.
-    references : (3, unknowns) references of the force unknowns, see ``layout.PLANNED``.
+    planned, last, rate : (unknowns,) references of the force unknowns, see ``core.whole_body.fill``.
+    has_last : whether the last forces of all contacts are known.
     limits : A (limit rows, nv) and b (limit rows,) of the limits ``A vd >= b``.
+    torque_band : centre and half width (n,) of the interval of the torques; empty arrays without an interval.
     scratch : workspace of the kernels; its last entry is the constant part of the cost.
-    point_slices, force_slices : slice of each contact among the point forces, and among the force unknowns.
-    point_count : number of point forces.
+    force_slices : slice of each contact among the force unknowns.
+    patches : of the contacts.
     """
 
     def __init__(
@@ -121,51 +129,106 @@ class BoundTables:
         forces, point_count = int(structure.layout[lay.FORCES]), sum(c.shape.points for c in contacts)
         self.values = np.zeros(self._length)
         self.inputs = np.zeros((3, structure.layout[lay.NV]))
-        self.references = np.zeros((3, forces))
+        self.planned, self.last, self.rate = np.zeros((3, forces))
+        self.has_last = False
         limit_rows = int(structure.layout[lay.LIMIT_ROWS])
-        self.limits = np.zeros((limit_rows, int(structure.layout[lay.NV]))), np.zeros(limit_rows)
+        self._limit_arrays = np.zeros((limit_rows, int(structure.layout[lay.NV]))), np.zeros(limit_rows)
+        self.limits: tuple[Array, Array] = self._limit_arrays
+        self.torque_band: tuple[Array, Array] = NO_BAND
+        self._steps: tuple[Any, Array] = NO_BAND  # half width of the interval, as it was given and for the kernel
         self.scratch = np.zeros((7, max(forces, int(structure.layout[lay.CONTACT_ROWS]), qp_fill.SCRATCH)))
-        ends = np.cumsum([0, *(c.shape.points for c in contacts)]).tolist()
-        self.point_slices = [slice(a, b) for a, b in pairwise(ends)]
-        ends = np.cumsum([0, *(c.shape.unknowns for c in contacts)]).tolist()
-        self.force_slices = [slice(a, b) for a, b in pairwise(ends)]
-        self.point_count = point_count
         self.patches = tuple(c.patch for c in contacts)
         layout = structure.layout
-        sizes = (int(layout[lay.NV]), int(layout[lay.ACTUATED]), forces, 3 * point_count, 6 * len(contacts))
-        self._solution_ends = np.cumsum(sizes).tolist()
+        self._ends = np.cumsum([layout[lay.NV], layout[lay.ACTUATED], forces]).tolist()
+        self.force_slices = _slices(0, [c.shape.unknowns for c in contacts])
+        self._point_slices = _slices(self._ends[-1], [3 * c.shape.points for c in contacts])
+        self._wrench_slices = _slices(self._ends[-1] + 3 * point_count, [6] * len(contacts))
+        self._size = self._ends[-1] + 3 * point_count + 6 * len(contacts)
         rows = (lay.NV, lay.CONTACT_ROWS, lay.RELEASE_ROWS, lay.LIMIT_ROWS)
         self.residual = np.zeros(qp_check.RESIDUALS + max(int(structure.layout[k]) for k in rows))
-        self._fill_arguments = (
+        self._first_arguments = (
             *terms.arrays, self.inputs, structure.layout, structure.constants, self._task_table, self._contact_table,
-            self.values, self.references, *self.limits, structure.theta, self.scratch,
+            self.values, self.planned,
+        )  # fmt: skip
+        self._last_arguments = (
+            structure.theta, self.scratch,
             np.zeros((2 * int(structure.layout[lay.CONTACT_ROWS]) + 1, int(structure.layout[lay.NV]))),
         )  # fmt: skip
-        self.check_arguments = (
+        self._check_arguments = (
             structure.layout, structure.constants, self._contact_table, self.values, structure.theta, self.scratch,
         )  # fmt: skip
 
+    def set_limits(self, terms: Terms, limits: Sequence[AccelerationLimit]) -> None:
+        """Set the rows of all limits; ``InputError`` if their shape differs from the declared one.
+
+        The kernel reads the arrays of a limit themselves if there is one only, and copies of those of several.
+        """
+        all_rows = [limit.rows(terms) for limit in limits]
+        if len(limits) == 1 and is_unchanged(all_rows[0], self.limits):
+            return
+        self.limits = self._limit_arrays
+        row, (A, lower) = 0, self.limits
+        for limit, rows in zip(limits, all_rows, strict=True):
+            end = row + limit.dimension
+            A[row:end], lower[row:end] = checked_rows(limit, rows, A.shape[1])
+            row = end
+        if len(limits) == 1 and all(map(_is_readable, all_rows[0])):
+            self.limits = all_rows[0]
+
+    def set_torque_band(self, band: TorqueBand | None) -> None:
+        """Set the interval of the torques; None: torques may jump."""
+        if band is None:
+            self.torque_band = NO_BAND
+            return
+        torque, n = np.ascontiguousarray(band.torque, float), int(self.structure.layout[lay.ACTUATED])
+        if torque.shape != (n,):
+            raise InputError(f"torque_band.torque has the shape {torque.shape}, expected ({n},)")
+        if band.step is not self._steps[0]:
+            is_complete = _is_readable(band.step) and band.step.shape == (n,)
+            self._steps = band.step, band.step if is_complete else np.array(np.broadcast_to(band.step, n), float)
+        self.torque_band = torque, self._steps[1]
+
     def fill(self) -> int:
         """Fill the parameters of the program; return the status of ``qp_fill.fill``."""
-        if self._parts:
-            np.concatenate(self._parts, out=self.values)
-        return qp_fill.fill(*self._fill_arguments)
+        return qp_fill.fill(*self._fill_arguments())
 
-    def fill_and_solve(self, fast: "FastForm", solution: tuple[Array, ...]) -> int:
+    def fill_and_solve(self, fast: "FastForm", numbers: Array) -> int:
         """Fill the parameters, and solve with the last active set; return the status of ``solve_tick``.
 
-        ``solution`` are the arrays of `solution_arrays`, to be filled.
+        ``numbers`` are those of the solution, to be filled.
         """
+        return solve_tick(*self._fill_arguments(), *fast.warm_arguments, numbers, self.residual)
+
+    def check(self, numbers: Array) -> None:
+        """Compute residuals, point forces and wrenches of the solution in ``numbers``."""
+        vd, tau, f = self.unknowns(numbers)
+        forces, wrenches = np.split(numbers[self._ends[-1] :], [self._size - self._ends[-1] - 6 * len(self.patches)])
+        qp_check.check_solution(
+            *self._check_arguments, vd, tau, f, self.residual, forces.reshape(-1, 3), wrenches.reshape(-1, 6)
+        )
+
+    def new_numbers(self) -> Array:
+        """Return a new array for the numbers of a solution: vd, tau, unknowns, point forces and wrenches."""
+        return np.empty(self._size)
+
+    def unknowns(self, numbers: Array) -> tuple[Array, Array, Array]:
+        """Return vd (nv,), tau (n,) and the force unknowns, as views."""
+        a, b, c = self._ends
+        return numbers[:a], numbers[a:b], numbers[b:c]
+
+    def point_forces(self, numbers: Array) -> dict[str, Array]:
+        """Return the forces (k, 3) at the points of each contact by patch, as views."""
+        return {p: numbers[part].reshape(-1, 3) for p, part in zip(self.patches, self._point_slices, strict=True)}
+
+    def wrenches(self, numbers: Array) -> dict[str, Array]:
+        """Return the wrench (6,) of each contact by patch, as views."""
+        return {patch: numbers[part] for patch, part in zip(self.patches, self._wrench_slices, strict=True)}
+
+    def _fill_arguments(self) -> tuple:
+        """Return the arguments of ``qp_fill.fill``, with the present numbers of tasks and contacts."""
         if self._parts:
             np.concatenate(self._parts, out=self.values)
-        vd, tau, f, forces, wrenches = solution
-        return solve_tick(*self._fill_arguments, *fast.warm_arguments, vd, tau, f, self.residual, forces, wrenches)
-
-    def solution_arrays(self) -> tuple[Array, ...]:
-        """Return new arrays of a solution: vd, tau, unknowns, (k, 3) point forces and (contacts, 6) wrenches."""
-        a, b, c, d, e = self._solution_ends
-        numbers = np.empty(e)
-        return numbers[:a], numbers[a:b], numbers[b:c], numbers[c:d].reshape(-1, 3), numbers[d:].reshape(-1, 6)
+        return (*self._first_arguments, self.last, self.rate, *self.limits, *self.torque_band, *self._last_arguments)
 
     @property
     def constant(self) -> float:
@@ -219,6 +282,16 @@ class BoundTables:
         """Return the index of a frame among the terms."""
         self.terms.frame(name)  # raises an error if it is unknown
         return self.terms.frame_names.index(name)
+
+
+def _slices(start: int, sizes: Sequence[int]) -> list[slice]:
+    """Return the slices of parts that follow each other from an index on."""
+    return [slice(a, b) for a, b in pairwise(np.cumsum([start, *sizes]).tolist())]
+
+
+def _is_readable(array: Any) -> bool:
+    """Whether kernels that are compiled for arrays of floats can read an array without a copy."""
+    return isinstance(array, np.ndarray) and array.dtype == np.float64 and array.flags.carray
 
 
 def _offset(theta: Array, part: Array) -> int:

@@ -12,7 +12,6 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from mcplan.core.whole_body import layout as lay
 from mcplan.core.whole_body.fill import FILLED
 from mcplan.core.whole_body.solve import SOLVED as WARM_SOLVED
 from mcplan.errors import InputError, SimulationFailed
@@ -25,9 +24,9 @@ from mcplan.whole_body.explain import Explanation, SlackForm, damped_hold, slack
 from mcplan.whole_body.forms import BaseChart
 from mcplan.whole_body.packed import is_unchanged
 from mcplan.whole_body.problem_data import Structure
-from mcplan.whole_body.rows.accelerations import fill_limits, limit_names
+from mcplan.whole_body.rows.accelerations import limit_names
 from mcplan.whole_body.rows.block import Array, Conflict
-from mcplan.whole_body.rows.forces import TorqueBand, fill_torque_band
+from mcplan.whole_body.rows.forces import TorqueBand
 from mcplan.whole_body.settings import MIXED, HasLimits, QPSettings, bounds, solver_options
 from mcplan.whole_body.solution import Solution, stationarity
 from mcplan.whole_body.tables import (
@@ -196,7 +195,7 @@ class WholeBodyQP:
             return self.attempt()
         tables = self._set_inputs(terms, contacts, tasks, None, previous, limits, planned, torque_band)
         solution = Solution(tables)
-        status = tables.fill_and_solve(self.fast, solution.arrays)
+        status = tables.fill_and_solve(self.fast, solution.numbers)
         self._finish_fill(FILLED if status == WARM_SOLVED else status, tables, terms, tasks)
         if status == WARM_SOLVED:
             compiled = self.fast.compiled
@@ -227,9 +226,9 @@ class WholeBodyQP:
             self._constant += fill_efforts(self.data, tables.force_slices, self.contacts, terms, self._efforts)
         self._limits = limits
         if limits:
-            fill_limits(*tables.limits, terms, limits)
+            tables.set_limits(terms, limits)
         self._set_force_references(tables, previous, planned or {})
-        fill_torque_band(self.data, torque_band)
+        tables.set_torque_band(torque_band)
         return tables
 
     def _finish_fill(self, status: int, tables: BoundTables, terms: Terms, tasks: Sequence[Task]) -> None:
@@ -281,20 +280,20 @@ class WholeBodyQP:
         self, b: BoundTables, previous: Mapping[str, Array] | Solution | None, planned: Mapping[str, Array]
     ) -> None:
         """Set the references of the force unknowns: planned forces, and last forces of contacts closed before."""
-        references, rate = b.references, self.settings.force_rate_weight
-        if isinstance(previous, Solution) and previous.patches == b.patches:
-            references[lay.LAST], references[lay.RATE_WEIGHT] = previous.f, rate
-            references[lay.PLANNED] = 0.0
+        rate = self.settings.force_rate_weight
+        if isinstance(previous, Solution) and previous.patches == b.patches and len(previous.f) == len(b.rate):
+            b.last = previous.f
+            if not b.has_last:
+                b.has_last, b.rate[:] = True, rate
         else:
-            references[:] = 0.0
+            b.has_last = False
+            b.last, b.rate[:] = np.zeros(len(b.rate)), 0.0
             previous = previous.unknowns if isinstance(previous, Solution) else previous or {}
             for patch, force_slice in zip(b.patches, b.force_slices, strict=True):
                 if patch in previous:
-                    references[lay.LAST, force_slice] = previous[patch]
-                    references[lay.RATE_WEIGHT, force_slice] = rate
+                    b.last[force_slice], b.rate[force_slice] = previous[patch], rate
         for patch, force_slice in zip(b.patches, b.force_slices, strict=True):
-            if patch in planned:
-                references[lay.PLANNED, force_slice] = planned[patch]
+            b.planned[force_slice] = planned.get(patch, 0.0)
 
     def _describe_nan(self, terms: Terms, tasks: Sequence[Task]) -> str:
         """Return a message that names the value that is not a number: of the state, or of a task or contact."""

@@ -4,7 +4,6 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mcplan.core.whole_body.layout import LAST
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.settings.control import Solver
 from mcplan.whole_body.contact import ContactConstraint
@@ -390,6 +389,6 @@ def test_forces_of_the_last_tick_go_to_the_patches_that_they_are_of(standing):
     assert hand.shape == left.shape
     qp, s = solved(standing, [left, right], tasks, force_rate_weight=1.0)
     qp.update(standing.terms, [hand, left], tasks, previous=s.unknowns)
-    drawn = qp._tables.references[LAST]
+    drawn = qp._tables.last
     for contact, place in zip(qp.contacts, qp.structure.slices(), strict=True):
         np.testing.assert_allclose(drawn[place], s.unknowns[left.patch] if contact is left else 0.0, atol=1e-9)

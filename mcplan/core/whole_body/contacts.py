@@ -16,7 +16,7 @@ MIN_FRICTION = 0.1
 
 
 @jit
-def fill_contact(index, contacts, values, J, frames, references, layout, constants, theta, G, scratch):
+def fill_contact(index, contacts, values, J, frames, planned, last, rate, layout, constants, theta, G, scratch):
     """Fill the parameters that belong to one contact, and its columns of ``G``.
 
     Parameters
@@ -24,7 +24,7 @@ def fill_contact(index, contacts, values, J, frames, references, layout, constan
     index, contacts : row and table of contacts
     values : numbers of all tasks and contacts
     J, frames : as ``rigid_body.terms`` fills them
-    references : (3, forces) references of the force unknowns, see ``layout.PLANNED``
+    planned, last, rate : (forces,) references of the force unknowns, see ``fill.fill``
     layout, constants, theta : see ``whole_body.layout``
     G : (6, forces) out
     scratch : (80,)
@@ -45,10 +45,8 @@ def fill_contact(index, contacts, values, J, frames, references, layout, constan
     _force_free_rows(contact, x, contact_frame, G, layout, theta)
     for k in range(count):
         cost, f = _force_cost(contact, x, k), first + k
-        rate = references[lay.RATE_WEIGHT, f]
-        pull = rate * references[lay.LAST, f] + constants[lay.FORCE_COST] * references[lay.PLANNED, f]
-        theta[layout[lay.FORCE_WEIGHT] + f] = cost * (constants[lay.FORCE_COST] + rate)
-        theta[layout[lay.FORCE_PULL] + f] = cost * pull
+        theta[layout[lay.FORCE_WEIGHT] + f] = cost * (constants[lay.FORCE_COST] + rate[f])
+        theta[layout[lay.FORCE_PULL] + f] = cost * (rate[f] * last[f] + constants[lay.FORCE_COST] * planned[f])
     if layout[lay.WRENCH_MATRIX] >= 0:
         wrench_frame = frames[contact[lay.WRENCH_FRAME]]
         _wrench_rows(index, len(contacts), frame, wrench_frame, G, first, count, layout, constants, theta)

@@ -21,7 +21,7 @@ its norm."""
 @jit
 def fill(
     q, v, M, h, rows, summary, J, frames, external, layout, constants, tasks,
-    contacts, values, references, limits, lower, theta, G, basis,
+    contacts, values, planned, last, rate, limits, lower, torque, step, theta, G, basis,
 ):  # fmt: skip
     """Fill ``theta``; return FILLED, STATE_NOT_FINITE or NOT_FINITE.
 
@@ -32,8 +32,10 @@ def fill(
         times the target, of acceleration tasks that are evaluated in Python
     layout, constants, tasks, contacts : see `layout`; rows of ``tasks`` with the code -1 are filled in Python
     values : numbers of all tasks and contacts
-    references : (3, forces) references of the force unknowns, see ``layout.PLANNED``
+    planned, last, rate : (forces,) planned and last forces, and the weight r of the change from the last; their cost
+        ``w |f - f_planned|^2 + r |f - f_last|^2`` is ``(w + r) |f|^2 - 2 (w f_planned + r f_last)' f`` and a constant
     limits, lower : (limit rows, nv), (limit rows,) A and b of the limits ``A vd >= b``
+    torque, step : (n,) centre and half width of the interval of the torques; empty without an interval
     theta : (parameters,) out
     G : (7, max(forces, contact rows, SCRATCH)) out: wrenches of the force unknowns in the first six rows; the last row
         is scratch, with the constant part of the cost in its last entry
@@ -55,8 +57,10 @@ def fill(
     for k in range(len(tasks)):
         constant += fill_task(tasks[k], values, q, v, rows, summary, J, frames, layout, theta, scratch)
     for k in range(len(contacts)):
-        fill_contact(k, contacts, values, J, frames, references, layout, constants, theta, G, scratch)
+        fill_contact(k, contacts, values, J, frames, planned, last, rate, layout, constants, theta, G, scratch)
     _write_limits(limits, lower, layout, theta)
+    if layout[lay.TORQUE_MIN] >= 0:
+        _write_torque_interval(torque, step, layout, constants, theta)
     if len(contacts) > 1:
         # contacts of one link, or along a chain with few joints, have redundant rows; drift makes them inconsistent
         total, A = layout[lay.CONTACT_ROWS], theta[layout[lay.CONTACT_JACOBIAN] :]
@@ -77,6 +81,16 @@ def _write_limits(limits, lower, layout, theta):
         theta[layout[lay.LIMIT_LOWER] + i] = lower[i]
         for j in range(layout[lay.NV]):
             theta[layout[lay.LIMIT_MATRIX] + i + count * j] = limits[i, j]
+
+
+@jit
+def _write_torque_interval(torque, step, layout, constants, theta):
+    """Write the bounds of the interval of the torques; without one they are infinite."""
+    for i in range(layout[lay.ACTUATED]):
+        low, high = -constants[lay.LARGE], constants[lay.LARGE]
+        if step.size:
+            low, high = torque[i] - step[i], torque[i] + step[i]
+        theta[layout[lay.TORQUE_MIN] + i], theta[layout[lay.TORQUE_MAX] + i] = low, high
 
 
 @jit_algebra

@@ -99,12 +99,6 @@ JOINTS = SIZES + len(PARAMETERS)
 ) = range(9)
 """First entries of ``constants``; from ``WRENCH_ROOT + 6`` on follow the arrays that ``layout`` points to."""
 
-PLANNED, LAST, RATE_WEIGHT = range(3)
-"""Rows of the references of the force unknowns: planned and last forces, and the weight of the change from the last.
-
-The cost ``w |f - f_planned|^2 + r |f - f_last|^2`` is ``(w + r) |f|^2 - 2 (w f_planned + r f_last)' f`` and a constant.
-"""
-
 CODE, TASK_VALUES, TASK_ROW, TASK_COUNT, TASK_FRAME, SELECTED, TASK_COLUMNS = 0, 1, 2, 3, 4, 5, 11
 """Columns of the table of tasks: code of the task, first of its numbers in ``values``, first row in the task matrix,
 number of rows, frame, and indices of the selected ones of three or six rows (6)."""

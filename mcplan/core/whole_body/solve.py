@@ -4,6 +4,7 @@ from mcplan.core.jit import jit
 from mcplan.core.optimize import layout as condensed
 from mcplan.core.optimize.layout import part
 from mcplan.core.optimize.warm_start import solve_with_active_set
+from mcplan.core.whole_body import layout as lay
 from mcplan.core.whole_body.check import check_solution
 from mcplan.core.whole_body.fill import FILLED, fill
 
@@ -13,8 +14,9 @@ SOLVED = 3
 
 @jit
 def solve_tick(
-    q, v, M, h, rows, summary, J, frames, inputs, layout, constants, tasks, contacts, values, references, limits, lower,
-    theta, scratch, basis, program, work, sense, multiplier, tolerance, first, vd, tau, f, residual, forces, wrenches,
+    q, v, M, h, rows, summary, J, frames, inputs, layout, constants, tasks, contacts, values, planned, last, rate,
+    limits, lower, torque, step, theta, scratch, basis, program, work, sense, multiplier, tolerance, first, numbers,
+    residual,
 ):  # fmt: skip
     """Fill ``theta``, solve with the active set of ``sense``, and check the solution; return the status.
 
@@ -25,18 +27,24 @@ def solve_tick(
     sense, multiplier : as for `warm_start.solve_with_active_set`
     tolerance : largest residual of an accepted solution
     first : (3,) first entries of accelerations, torques and force unknowns in the solution of the condensed program
-    vd, tau, f : (nv,), (n,), (forces,) out: the solution
-    residual, forces, wrenches : out, as for `check.check_solution`
+    numbers : out: the solution vd (nv), tau (n), f (forces), and forces and wrenches of `check.check_solution`
+    residual : out, as for `check.check_solution`
     """
     status = fill(
-        q, v, M, h, rows, summary, J, frames, inputs, layout, constants, tasks, contacts, values, references, limits,
-        lower, theta, scratch, basis,
+        q, v, M, h, rows, summary, J, frames, inputs, layout, constants, tasks, contacts, values, planned, last, rate,
+        limits, lower, torque, step, theta, scratch, basis,
     )  # fmt: skip
     if status != FILLED:
         return status
     if not solve_with_active_set(program, work, theta, sense, multiplier) <= tolerance:
         return FILLED
     x = part(program, work, condensed.X)
+    a = layout[lay.NV]
+    b = a + layout[lay.ACTUATED]
+    c = b + layout[lay.FORCES]
+    d = numbers.size - 6 * len(contacts)
+    vd, tau, f = numbers[:a], numbers[a:b], numbers[b:c]
+    forces, wrenches = numbers[c:d].reshape((-1, 3)), numbers[d:].reshape((-1, 6))
     for k in range(vd.size):
         vd[k] = x[first[0] + k]
     for k in range(tau.size):

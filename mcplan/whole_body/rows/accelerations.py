@@ -10,11 +10,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from mcplan.robot.terms import Terms
 from mcplan.whole_body.collision_avoidance import AccelerationLimit
 from mcplan.whole_body.problem_data import ProblemData
-from mcplan.whole_body.rows.block import Array, Conflict, Failure, Gradient, RowBlock, Rows, Values
-from mcplan.whole_body.tasks.task import checked_rows
+from mcplan.whole_body.rows.block import Conflict, Failure, Gradient, RowBlock, Rows, Values
 
 MOTION = "motion"
 """Name of the rows of the equation of motion."""
@@ -136,15 +134,6 @@ class AddedLimitRows(RowBlock):
         if self.rows:
             for name, amount in zip(failure.limits, failure.slack["limit"].tolist(), strict=False):
                 yield Conflict(name, amount, "m/s²")
-
-
-def fill_limits(A: Array, lower: Array, terms: Terms, limits: Sequence[AccelerationLimit]) -> None:
-    """Write the rows of all limits; ``InputError`` if their shape differs from the declared one."""
-    row = 0
-    for limit in limits:
-        end = row + limit.dimension
-        A[row:end], lower[row:end] = checked_rows(limit, limit.rows(terms), A.shape[1])
-        row = end
 
 
 def limit_names(limits: Sequence[AccelerationLimit]) -> list[str]:

@@ -21,7 +21,6 @@ from mcplan.optimize.polytope import ball_polytope, friction_pyramid
 from mcplan.robot.robot import Robot
 from mcplan.whole_body.problem_data import ProblemData
 from mcplan.whole_body.rows.block import Array, Conflict, Failure, Gradient, RowBlock, Rows, Values
-from mcplan.whole_body.settings import UNBOUNDED
 
 MIN_REPORTED_SLIP_FORCE_N = 1e-5
 """Smaller violations of a friction cone are not reported (N)."""
@@ -170,13 +169,3 @@ def torque_steps(robot: Robot, max_step: float) -> Array:
     """Return the allowed change (n,) of joint torques: ``max_step`` N m, of prismatic joints divided by a lever arm."""
     prismatic = [robot.description.joints[name].type == "prismatic" for name in robot.joint_names]
     return np.where(prismatic, max_step / (PRISMATIC_LEVER_M * robot.scale.leg), max_step)
-
-
-def fill_torque_band(data: Values, band: TorqueBand | None) -> None:
-    """Write the torque bounds; without a band they are infinite."""
-    if LOWER in data:
-        if band is None:
-            data[LOWER][:], data[UPPER][:] = -UNBOUNDED, UNBOUNDED
-        else:
-            np.subtract(band.torque, band.step, out=data[LOWER])
-            np.add(band.torque, band.step, out=data[UPPER])

@@ -65,7 +65,7 @@ wheel: $(VENV)/.installed-test
 	for run in "walk --set parameters.distance=0.5 --physics contact" "table_hand --physics mujoco" "kneel --physics qp"; do \
 		$(ALONE) NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES= NUMBA_CACHE_DIR=$(CURDIR)/$(KERNELS) \
 			$(BIN)/mcplan run $$run --quiet --force -o build/run > /dev/null || exit 1; done
-	for folder in $(KERNELS)/mcplan/*; do rm -f $$folder/lock; echo x86-64-v3 > $$folder/cpu; done
+	for folder in $(KERNELS)/mcplan/*; do rm -f $$folder/lock $$folder/sources; echo x86-64-v3 > $$folder/cpu; done
 	MCPLAN_KERNELS=$(KERNELS)/mcplan $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 docs: $(VENV)/.installed-docs

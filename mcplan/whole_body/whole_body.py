@@ -16,7 +16,7 @@ from mcplan.core.whole_body.fill import FILLED
 from mcplan.core.whole_body.solve import SOLVED as WARM_SOLVED
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.robot.terms import Terms
-from mcplan.util.qp_status import HOLD, SLACK, SOLVED
+from mcplan.util.qp_status import HOLD, SLACK
 from mcplan.whole_body.collision_avoidance import AccelerationLimit
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Declaration, Extra, check_convex
@@ -198,9 +198,7 @@ class WholeBodyQP:
         status = tables.fill_and_solve(self.fast, solution.numbers)
         self._finish_fill(FILLED if status == WARM_SOLVED else status, tables, terms, tasks)
         if status == WARM_SOLVED:
-            compiled = self.fast.compiled
-            compiled.accept_warm()
-            solution.objective, solution.stationarity = compiled.objective, compiled.stationarity
+            solution.objective, solution.stationarity = self.fast.compiled.accept_warm()
             solution.read_residuals()
             if not solution.is_wrong(self.settings.tolerance):
                 return self._accept(solution, start)
@@ -377,7 +375,9 @@ class WholeBodyQP:
         """Complete a solution of the declared program, and count it."""
         self._successes += 1
         self._is_explained = self._is_explained and self._successes < CALM_TICKS
-        return self._finish(answer, start)
+        answer.objective += self._constant
+        answer.solve_time = time.perf_counter() - start
+        return answer
 
     def _solve_declared(self, tables: BoundTables, prove: bool = True) -> tuple[str, Solution | None]:
         """Solve the declared program by its compiled form, and by CVXPY if that finds no answer."""
@@ -442,10 +442,8 @@ class WholeBodyQP:
             self._explanation = Explanation(self.declaration, self._extra, self.robot.joint_names)
         return self._explanation(self.contacts, limit_names(self._limits))
 
-    def _finish(
-        self, solution: Solution, start: float, status: int = SOLVED, message: str = "", conflicts: tuple = ()
-    ) -> Solution:
-        """Complete a solution: constant part of its cost, time, status, message and conflicts."""
+    def _finish(self, solution: Solution, start: float, status: int, message: str, conflicts: tuple) -> Solution:
+        """Complete a solution of another program: constant part of its cost, time, status, message and conflicts."""
         solution.objective += self._constant
         solution.solve_time = time.perf_counter() - start
         solution.status, solution.message, solution.conflicts = status, message, conflicts

@@ -216,10 +216,11 @@ class CompiledProblem:
             return ()
         return self.condensed.program, self.condensed.work, self._solver.sense, self._solver.multiplier, TOLERANCE
 
-    def accept_warm(self) -> None:
-        """Take over the solution that a kernel has found with the active set of the previous one."""
+    def accept_warm(self) -> tuple[float, float]:
+        """Take over the solution that a kernel has found with the previous active set; return cost and stationarity."""
         self.status = settings.OPTIMAL
         self.objective = self._sign * self._residual.item(recover.OBJECTIVE)
+        return self.objective, self.stationarity
 
     def _solve_previous_active_set(self, solver: LeastDistance) -> bool:
         """Solve with the previous active set as equalities; it is mostly the active set of this solution, too."""

@@ -202,6 +202,7 @@ class WholeBodyQP:
             solution.read_residuals()
             if not solution.is_wrong(self.settings.tolerance):
                 return self._accept(solution, start)
+        self.fast.compiled.active_set_failed = True
         return self.attempt()
 
     def _set_inputs(

@@ -79,6 +79,7 @@ class CompiledProblem:
     fallbacks : number of solves by the fallback solver.
     warm : whether a solve starts from the active set of the previous one. That is faster, but the last bits of the
         solution then depend on earlier solves.
+    active_set_failed : whether that active set is known not to be the next solution's; set before ``solve``.
     """
 
     def __init__(self, problem: cp.Problem):
@@ -95,7 +96,7 @@ class CompiledProblem:
         self.status: str | None = None
         self.objective = np.nan
         self.fallbacks = 0
-        self.warm = False
+        self.warm = self.active_set_failed = False
         self._sign = -1.0 if isinstance(problem.objective, cp.Maximize) else 1.0
         part = self.condensed.part
         self.x, self.dual, self._residual = part(lay.X), part(lay.DUAL), part(lay.RESIDUAL)
@@ -163,10 +164,10 @@ class CompiledProblem:
         prove : whether to prove infeasibility by linear programs, which takes twenty times as long as a solve. Without
             a proof the result of DAQP is returned as ``infeasible_inaccurate``.
         """
-        c, solver = self.condensed, self._solver
-        status = settings.SOLVER_ERROR
+        c, solver, status = self.condensed, self._solver, settings.SOLVER_ERROR
+        is_tried, self.active_set_failed = self.active_set_failed, False
         if solver is not None:
-            if self.warm and self._solve_previous_active_set(solver):
+            if self.warm and not is_tried and self._solve_previous_active_set(solver):
                 status = settings.OPTIMAL
             elif least_distance.prepare(c.program, c.work, self.theta) == 0:
                 status = settings.OPTIMAL if self._solve_regular(solver) else status

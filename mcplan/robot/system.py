@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.robot.pose import cross, cross_matrix, rotation_from_quat
+from mcplan.core.rigid_body.free_bodies import fill_free_bodies
 from mcplan.robot.robot import JointLimits, Robot
 from mcplan.robot.terms import Terms
 
@@ -72,13 +71,8 @@ def relative_frame(frame: str, body: str) -> str:
 class SystemTerms(Terms):
     """``Terms`` of a system: its ``q`` and ``v`` are those of the robot, followed by those of each body.
 
-    A body's coordinates are those of its frame. ``M`` and ``h`` of its block follow from the Newton-Euler equations
-    about the frame's origin, in world axes (S1 sec. 3.4)::
-
-        m (a + wd x r + w x (w x r)) = f + m g        I wd + w x I w + m r x (a - g) = n
-
-    with the acceleration ``a`` of the origin, the angular velocity ``w``, the centre of mass at ``r`` from the origin,
-    ``I = I_c - m [r][r]`` with the inertia ``I_c`` about the centre of mass, and the external wrench ``(f, n)``.
+    A body's coordinates are those of its frame; its block of ``M`` and ``h`` is in world axes about the frame's origin,
+    see `core.rigid_body.free_bodies`.
 
     ``J`` and ``velocity`` of a relative frame are those of the robot's frame minus those of the coincident point of the
     body; ``J vd + bias`` is zero while both move together. Pose and wrenches are in world axes. Centre of mass and
@@ -102,7 +96,13 @@ class SystemTerms(Terms):
             *(relative_frame(*pair) for pair in relative),
         )
         names = [body.name for body in bodies]
-        self._pairs = [(robot_frames.index(frame), names.index(body)) for frame, body in relative]
+        pairs = [(robot_frames.index(frame), names.index(body)) for frame, body in relative]
+        self._bodies = (
+            np.array([body.mass for body in bodies], float),
+            np.array([body.com for body in bodies], float).reshape(-1, 3),
+            np.array([body.inertia for body in bodies], float).reshape(-1, 3, 3),
+            np.array(pairs, np.int64).reshape(-1, 2),
+        )
         self._allocate(robot.nq + 7 * len(bodies), system.nv)
         first = len(robot_frames)
         for i in range(len(bodies)):
@@ -111,39 +111,7 @@ class SystemTerms(Terms):
 
     def update(self, q: ArrayLike, v: ArrayLike) -> None:
         """Compute all terms for the state (q, v) of the system."""
-        robot, robot_terms = self._system.robot, self._robot
-        self.q[:], self.v[:] = q, v
-        robot_terms.update(self.q[: robot.nq], self.v[: robot.nv])
-        for target, source in zip(self.arrays[2:], robot_terms.arrays[2:], strict=True):
-            target[tuple(slice(size) for size in source.shape)] = source
-        for i, body in enumerate(self._system.bodies):
-            self._fill_body(i, body)
-        for k, pair in enumerate(self._pairs, start=len(robot_terms.frame_names) + len(self._system.bodies)):
-            self._fill_relative(k, *pair)
-
-    def _fill_body(self, i: int, body: FreeBody) -> None:
         robot = self._system.robot
-        q, rows = self.q[robot.nq + 7 * i :][:7], slice(robot.nv + 6 * i, robot.nv + 6 * i + 6)
-        frame, v = self.frame(body.name), self.v[rows]
-        frame.R[:], frame.p[:], frame.velocity[:] = rotation_from_quat(q[3:]), q[:3], v
-        m, r, w = body.mass, frame.R @ body.com, v[3:]
-        K, M, h = cross_matrix(r), self.M[rows, rows], self.h[rows]
-        weight = np.array([0.0, 0.0, m * GRAVITY])
-        M[0, 0] = M[1, 1] = M[2, 2] = m
-        M[:3, 3:], M[3:, :3] = -m * K, m * K
-        M[3:, 3:] = frame.R @ body.inertia @ frame.R.T - m * K @ K
-        h[:3] = m * cross(w, cross(w, r)) + weight
-        h[3:] = cross(w, M[3:, 3:] @ w) + cross(r, weight)
-
-    def _fill_relative(self, k: int, frame_index: int, i: int) -> None:
-        robot, body = self._system.robot, self.frame(self._system.bodies[i].name)
-        absolute, relative = self.frame(self.frame_names[frame_index]), self.frame(self.frame_names[k])
-        r, w = absolute.p - body.p, body.velocity[3:]
-        transport = np.eye(6)
-        transport[:3, 3:] = -cross_matrix(r)
-        relative.R[:], relative.p[:] = absolute.R, absolute.p
-        relative.J[:] = absolute.J
-        relative.J[:, robot.nv + 6 * i : robot.nv + 6 * i + 6] = -transport
-        relative.velocity[:] = absolute.velocity - transport @ body.velocity
-        relative.bias[:] = absolute.bias
-        relative.bias[:3] -= cross(w, cross(w, r))
+        self.q[:], self.v[:] = q, v
+        self._robot.update(self.q[: robot.nq], self.v[: robot.nv])
+        fill_free_bodies(self.q, self.v, *self._bodies, *self._robot.arrays[2:], *self.arrays[2:])

@@ -1,7 +1,7 @@
 """Dynamics terms of a robot with free bodies: the robot's, a block for each body, and relative frames.
 
-With the frame origin at p, the centre of mass at r from it, the angular velocity w, and the inertia I_c about the centre
-of mass, in world axes (S1 sec. 3.4):
+With the frame origin at p, the centre of mass at r from it, the angular velocity w, and the inertia I_c about this
+centre, in world axes (S1 sec. 3.4):
 
     m (a + wd x r + w x (w x r)) = f + m g,   I wd + w x I w + m r x (a - g) = n,   I = I_c + m (r'r 1 - r r')
 """

@@ -167,7 +167,7 @@ class ContactPhysics:
         touching = set(index[:, 1].tolist())
         points = PointForces(index[:, 0], index[:, 1], values[:, :3], values[:, 3:6], values[:, 6:])
         if self._has_grasps:
-            touching.update(np.flatnonzero(self.grasps[:, IS_HELD] > 0.0).tolist())
+            touching.update(p for p, is_held in enumerate(self.grasps[:, IS_HELD].tolist()) if is_held)
         wrench = self._wrench.copy()
         wrenches = {name: wrench[p] for p, name in enumerate(self.patches) if p in touching}
         return StepOutcome(vd, self._tau_ext.copy(), wrenches, points, tuple(wrenches))

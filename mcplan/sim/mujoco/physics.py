@@ -94,11 +94,11 @@ class MujocoPhysics:
         """Set the state (7+n,), (6+n,) of the robot; objects return to their initial poses. ``v`` None: at rest."""
         mujoco.mj_resetData(self.model, self.data)
         self._grips.reset()
-        v = np.zeros(self.robot.nv) if v is None else v
+        q, v = np.array(q, float), np.zeros(self.robot.nv) if v is None else np.array(v, float)
         R, first_velocity = _rotation(q[3:7]), self._first_velocity
         mujoco_v = np.concatenate([v[:3], R.T @ v[3:6], v[6:]])
         self._coordinates.put(self.data, q[7:] if first_velocity else q, mujoco_v[first_velocity:])
-        self.q, self.v = np.array(q, float), np.array(v, float)
+        self.q, self.v = q, v
 
     @property
     def object_q(self) -> np.ndarray:
@@ -212,6 +212,6 @@ class MujocoPhysics:
 
 
 def _rotation(quat_wxyz: np.ndarray) -> np.ndarray:
-    R = np.zeros(9)
-    mujoco.mju_quat2Mat(R, np.ascontiguousarray(quat_wxyz))
+    R = np.empty(9)
+    mujoco.mju_quat2Mat(R, quat_wxyz)
     return R.reshape(3, 3)

@@ -19,6 +19,12 @@ from mcplan.sim.physics import PointForces
 from mcplan.util.qp_status import SOLVED
 from mcplan.version import __version__
 
+SAMPLE_ARRAYS = (
+    "t", "q", "v", "vd", "tau", "tau_ext", "active", "wrench", "phase", "qp_status", "qp_slack", *OBJECT_ARRAYS,
+)  # fmt: skip
+POINT_ARRAYS = ("point_link", "point_patch", "point_xyz", "point_normal", "point_force")
+"""Arrays of the run with one row per sample, and with one row per contact point, in the order of their columns."""
+
 
 class RunRecorder:
     """Collects the samples of one simulation.
@@ -46,14 +52,8 @@ class RunRecorder:
         n = len(robot.joint_names)
         self.objects = [thing.name for thing in plan.scenario.environment.objects]
         self._sizes = {"n": n, "nv": 6 + n, "nq": 7 + n, "P": len(self.patches), "objects": len(self.objects)}
-        sample_arrays = [
-            name
-            for name, shape in SHAPES.items()
-            if shape[0] == "N" and name != "com" and (self.objects or name not in OBJECT_ARRAYS)
-        ]
-        point_arrays = [name for name in SHAPES if name.startswith("point_") and name != "point_start"]
         self._samples, self._points = (
-            _Table({name: self._size(name) for name in names}) for names in (sample_arrays, point_arrays)
+            _Table({name: self._size(name) for name in names}) for names in (SAMPLE_ARRAYS, POINT_ARRAYS)
         )
         self._point_start = [0]
         self._planned: dict[tuple[str, int | None, int], _PlannedPoints] = {}
@@ -117,20 +117,23 @@ class RunRecorder:
         if object_points is not None:
             self._add_points(object_points)
         self._point_start.append(self._points.count)
-        k, rows = self._samples.append(1), self._samples.data
-        rows["t"][k], rows["q"][k], rows["v"][k], rows["vd"][k], rows["tau"][k] = t, q, v, vd, tau
+        k, columns = self._samples.append(1), self._samples.columns
+        ts, qs, vs, vds, taus, taus_ext, actives, wrench_rows, phases, statuses, slacks, object_qs, object_vs = columns
+        ts[k], qs[k], vs[k], vds[k], taus[k] = t, q, v, vd, tau
         if tau_ext is not None:
-            rows["tau_ext"][k] = tau_ext
+            taus_ext[k] = tau_ext
+        index = self.patch_index
         for name in active:
-            rows["active"][k, self.patch_index[name]] = True
+            actives[k, index[name]] = True
         for name, value in wrenches.items():
-            rows["wrench"][k, self.patch_index[name]] = value
-        rows["phase"][k], rows["qp_status"][k] = self._phase, qp_status
-        rows["qp_slack"][k] = 0.0 if qp_status == SOLVED else violation
+            wrench_rows[k, index[name]] = value
+        phases[k], statuses[k] = self._phase, qp_status
+        if qp_status != SOLVED:
+            slacks[k] = violation
         if self.objects:
             if objects is None:
                 raise ValueError(f"no poses of the objects {', '.join(self.objects)}")
-            rows["object_q"][k], rows["object_v"][k] = objects
+            object_qs[k], object_vs[k] = objects
         if timing is not None:
             for name, seconds in timing.items():
                 self._timing[name].append(seconds)
@@ -166,6 +169,9 @@ class RunRecorder:
             Nothing was recorded.
         """
         arrays = self._samples.arrays() | self._points.arrays()
+        if not self.objects:
+            for name in OBJECT_ARRAYS:
+                del arrays[name]
         self._fill_planned_points(arrays)
         q = arrays["q"]
         finite = np.isfinite(q).all(axis=1)
@@ -230,16 +236,16 @@ class RunRecorder:
         """Store the forces (k, 3) of a patch; `finish` computes the positions of its points for all samples at once."""
         count = np.size(forces) // 3
         planned, first = self._planned_points(patch, count), self._points.append(count)
-        self._points.data["point_force"][first : first + count] = forces
+        *_, force = self._points.columns
+        force[first : first + count] = forces
         planned.samples.append(len(self))
         planned.first_rows.append(first)
 
     def _add_points(self, points: PointForces) -> None:
         first = self._points.append(len(points.link))
-        rows, data = slice(first, self._points.count), self._points.data
-        data["point_link"][rows], data["point_patch"][rows] = points.link, points.patch
-        data["point_xyz"][rows], data["point_normal"][rows] = points.xyz, points.normal
-        data["point_force"][rows] = points.force
+        rows = slice(first, self._points.count)
+        for column, values in zip(self._points.columns, points, strict=True):
+            column[rows] = values
 
     def _fill_planned_points(self, arrays: dict[str, np.ndarray]) -> None:
         """Fill in the positions and normals of planned contact points: ``R_WP points + p_WP`` at each sample."""
@@ -295,23 +301,29 @@ class _PlannedPoints:
 
 
 class _Table:
-    """Growing arrays with a common number of rows, initially zero; the capacity doubles when they are full."""
+    """Growing arrays with a common number of rows, initially zero; the capacity doubles when they are full.
+
+    Attributes
+    ----------
+    columns : the arrays, in the order of their names.
+    count : number of rows in use.
+    """
 
     def __init__(self, shapes: Mapping[str, tuple[int, ...]]):
-        self.data = {name: np.zeros((1024, *shape), dtype_of(name)) for name, shape in shapes.items()}
-        self.count, self._capacity = 0, 1024
+        self._names, self.count, self._capacity = tuple(shapes), 0, 1024
+        self.columns = [np.zeros((1024, *shape), dtype_of(name)) for name, shape in shapes.items()]
 
     def append(self, count: int) -> int:
         """Add ``count`` rows of zeros; return the index of the first one."""
         first, self.count = self.count, self.count + count
         while self.count > self._capacity:
             self._capacity *= 2
-            for name, data in self.data.items():
+            for i, column in enumerate(self.columns):
                 # zeros cost no memory until they are written
-                self.data[name] = np.zeros((self._capacity, *data.shape[1:]), data.dtype)
-                self.data[name][: len(data)] = data
+                self.columns[i] = np.zeros((self._capacity, *column.shape[1:]), column.dtype)
+                self.columns[i][: len(column)] = column
         return first
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the used rows."""
-        return {name: data[: self.count].copy() for name, data in self.data.items()}
+        """Return the used rows by name."""
+        return {name: column[: self.count].copy() for name, column in zip(self._names, self.columns, strict=True)}

@@ -1,5 +1,6 @@
 """Simulation loop: controller, physics, recorder."""
 
+import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
@@ -11,7 +12,6 @@ from mcplan.control.command import Command
 from mcplan.control.controller import WholeBodyController
 from mcplan.control.textbook.of_scenario import textbook_controller
 from mcplan.control.torque_driven import TorqueController, TorqueDriven
-from mcplan.core.bundle import SOUND, check
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.planning.plan import Plan
 from mcplan.planning.planner import plan as make_plan
@@ -201,7 +201,7 @@ class Simulation:
         t, q, v = self.t, self.physics.q, self.physics.v
         if self.index >= self._max_steps:
             raise SimulationFailed(f"still in phase {self._phase_text()} at the time limit of {t:g} s", "time limit")
-        if not (_is_finite(q) and _is_finite(v)):
+        if not math.isfinite(q.dot(q) + v.dot(v)):
             raise SimulationFailed(
                 f"the state is not a number at t = {t:g} s, in phase {self._phase_text()}", "not a number"
             )
@@ -269,10 +269,6 @@ class Simulation:
                 for observer in self.observers:
                     observer.on_phase(event)
         self._notified_events = len(events)
-
-
-def _is_finite(array: np.ndarray) -> bool:
-    return check(array, False) == SOUND
 
 
 def _checked_tasks(tasks: Sequence[Task]) -> Sequence[Task]:

@@ -1,50 +1,50 @@
-"""Assignment of contact points to the patches of a link."""
+"""Patches of a robot as contact kernels and models of physics back ends see them."""
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
+from mcplan.core.contact.model import PATCH_SIZE
 from mcplan.robot.description import Geometry, MeshShape, Sphere
 from mcplan.robot.patch import Patch
+from mcplan.robot.robot import Robot
+from mcplan.util.arrays import read_only
 
 MAX_PROTRUSION_M = 3e-3
 """Largest distance (m) by which a rounded foot may extend beyond the ball that represents it."""
 
-CONTACT_TOLERANCE_M = 5e-3
-"""Distance (m) from a patch within which a contact point counts as on the patch."""
 
+def patch_tables(robot: Robot, patches: Sequence[str], first: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the tables ``patch_index`` (P, 5), ``patch`` (P, 13) and ``corners`` (K, 2) of `ContactScene`.
 
-def touching_patch(
-    names: Iterable[str],
-    patches: Mapping[str, Patch],
-    pose: Callable[[str], tuple[np.ndarray, np.ndarray]],
-    xyz: np.ndarray,
-    normal: np.ndarray,
-    active: Sequence[str],
-) -> str | None:
-    """Return the patch that a contact point belongs to, or None.
-
-    Among several patches near the point, active ones take precedence, then the one that faces the support best. For
-    example, a sole that stands on its front edge touches with the toe patch.
-
-    Parameters
-    ----------
-    names : names of the patches of the link.
-    patches : all patches by name.
-    pose : returns R (3,3) and p (3,) of a patch in the world.
-    xyz, normal : (3,) position of the point, and the contact normal there, towards the link.
-    active : names of the patches that the controller takes to be in contact.
+    A ball has no corners. The number of the first corner is ``first``.
     """
-    best_rank, best_patch = (False, -np.inf), None
-    for name in names:
-        R, p = pose(name)
-        patch_distance, radius = distance(R.T @ (xyz - p), patches[name].polygon), patches[name].radius
-        if abs(patch_distance - radius) < CONTACT_TOLERANCE_M:
-            rank = (name in active, float(-R[:, 2] @ normal))
-            if rank > best_rank:
-                best_rank, best_patch = rank, name
-    return best_patch
+    chosen = [robot.patches[name] for name in patches]
+    polygons = [np.zeros((0, 2)) if patch.radius else patch.polygon for patch in chosen]
+    firsts = first + np.cumsum([0, *map(len, polygons)])
+    index = [
+        [
+            robot.frame(patch.name)[0],
+            robot.link_names.index(patch.link),
+            firsts[k],
+            len(polygons[k]),
+            patch.kind == "grasp",
+        ]
+        for k, patch in enumerate(chosen)
+    ]
+    shape = [[*robot.frame(patch.name)[1], patch.radius] for patch in chosen]
+    return (
+        np.array(index, np.int64).reshape(-1, 5),
+        np.array(shape, float).reshape(-1, PATCH_SIZE),
+        np.concatenate([np.zeros((0, 2)), *polygons]),
+    )
+
+
+@lru_cache(maxsize=1024)
+def active_mask(patches: tuple[str, ...], active: tuple[str, ...]) -> np.ndarray:
+    """Return (P,) int64: 1 for the patches that are among ``active``; read-only."""
+    return read_only(np.array([name in active for name in patches], np.int64))
 
 
 def ball_covers_shape(patch: Patch, link: str, geometry: Geometry) -> bool:
@@ -56,17 +56,3 @@ def ball_covers_shape(patch: Patch, link: str, geometry: Geometry) -> bool:
     if isinstance(shape, Sphere):
         return float(np.linalg.norm(arm)) + shape.radius < patch.radius + MAX_PROTRUSION_M
     return bool(np.linalg.norm(shape.vertices @ geometry.R.T + arm, axis=1).max() < patch.radius + MAX_PROTRUSION_M)
-
-
-def distance(local: np.ndarray, polygon: np.ndarray) -> float:
-    """Return the distance (m) of a point (3,) from a convex polygon, an edge or a point (k, 2) in the plane z = 0."""
-    x, y, z = local.tolist()  # Python floats: for four corners the overhead of arrays exceeds their arithmetic
-    corners = polygon.tolist()
-    is_inside, edge_distance = len(corners) > 2, math.inf
-    for k, (ax, ay) in enumerate(corners):
-        bx, by = corners[k + 1 - len(corners)]
-        u, v, dx, dy = x - ax, y - ay, bx - ax, by - ay
-        is_inside = is_inside and dx * v - dy * u >= 0.0
-        along = min(max((dx * u + dy * v) / max(dx * dx + dy * dy, 1e-18), 0.0), 1.0)
-        edge_distance = min(edge_distance, math.hypot(u - along * dx, v - along * dy))
-    return abs(z) if is_inside else math.hypot(edge_distance, z)

@@ -4,26 +4,34 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from mcplan.core.contact.model import PATCH_BODY, PATCH_LINK, PATCH_POSITION, PATCH_RADIUS
 from mcplan.core.contact.points import (
     CONTACT,
     FORCE,
     INDEX_SIZE,
     LINK,
-    NO_PATCH,
     NORMAL,
     PATCH,
     POINT_SIZE,
     POSITION,
-    SEVERAL,
     split_contacts,
     sum_patches,
 )
+from mcplan.core.contact.touching import NO_PATCH, Patches
 
 LINKS = 4
 LINK_OF = np.array([-1, 0, 1, 2, 3, 4, 1])
 """Of seven shapes: one stands fast, one is an object's, two are of one link."""
 
-PATCH_OF = np.array([NO_PATCH, 0, 1, NO_PATCH, SEVERAL, NO_PATCH, 2])
+PATCH_OF = np.array([NO_PATCH, 0, 1, NO_PATCH, NO_PATCH, NO_PATCH, 2])
+
+
+def patches(bodies, link_of, offset):
+    """Return three patches of which none decides by the position of a point."""
+    index, shape = np.zeros((3, 5), int), np.zeros((3, 13))
+    index[:, PATCH_BODY], index[:, PATCH_LINK] = bodies, link_of
+    shape[:, PATCH_POSITION:PATCH_RADIUS] = offset
+    return Patches(index, shape, np.zeros((0, 2)), np.zeros((LINKS, 3), int), np.zeros((3, 12)))
 
 
 def contacts(seed, count=12):
@@ -38,7 +46,9 @@ def contacts(seed, count=12):
 def split(rows, geoms, places, frames, forces):
     index, point = np.empty((2 * len(rows), INDEX_SIZE), np.int64), np.empty((2 * len(rows), POINT_SIZE))
     flat = frames.reshape(-1, 9)
-    count = split_contacts(rows, geoms, places, flat, forces, LINK_OF, PATCH_OF, LINKS, index, point)
+    none = patches(0, 0, 0.0)
+    active = np.zeros(3, int)
+    count = split_contacts(rows, geoms, places, flat, forces, LINK_OF, PATCH_OF, none, active, index, point)
     return index[:count], point[:count]
 
 
@@ -57,7 +67,7 @@ def test_each_side_that_belongs_to_something_feels_the_force_of_the_other(seed):
                 continue
             meets = mine < LINKS and not 0 <= other < LINKS
             patch = PATCH_OF[geoms[k, side]] if meets else NO_PATCH
-            expected.append(((mine, patch, k, geoms[k, side]), np.r_[places[k], sign * frames[k, 0], sign * on_second]))
+            expected.append(((mine, patch, k), np.r_[places[k], sign * frames[k, 0], sign * on_second]))
     assert index.tolist() == [list(key) for key, _ in expected]
     np.testing.assert_allclose(point, np.reshape([value for _, value in expected], (-1, POINT_SIZE)), atol=1e-14)
 
@@ -66,12 +76,12 @@ def test_each_side_that_belongs_to_something_feels_the_force_of_the_other(seed):
 def test_points_of_a_patch_come_to_its_wrench_and_contacts_of_none_are_named(seed):
     random = np.random.default_rng([seed, 1])
     index, point = split(*contacts(seed))
-    index[index[:, PATCH] == SEVERAL, PATCH] = random.choice([NO_PATCH, 1])
     before = index.copy()
     bodies, offset, link_of = np.array([0, 2, 1]), random.normal(size=(3, 3)), np.array([0, 7, 1])
     R, p = Rotation.random(3, random_state=random).as_matrix(), random.normal(size=(3, 3))
     wrench, touched, loose = np.full((3, 6), np.nan), np.ones(3, bool), np.empty(len(index), np.int64)
-    count = sum_patches(index, point, bodies, offset, R.reshape(3, 9), p, link_of, wrench, touched, loose)
+    table = patches(bodies, link_of, offset)
+    count = sum_patches(index, point, table, R.reshape(3, 9), p, wrench, touched, loose)
     for patch in range(3):
         mine = before[:, PATCH] == patch
         origin = p[bodies[patch]] + R[bodies[patch]] @ offset[patch]

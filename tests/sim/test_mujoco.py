@@ -21,7 +21,6 @@ from mcplan.sim.contact.pack import pack_scene
 from mcplan.sim.mujoco.physics import MujocoPhysics
 from mcplan.sim.mujoco.shapes import RECESS_M, recede, slab
 from mcplan.sim.physics import Action
-from mcplan.sim.touching_patch import distance
 
 ROBOT = load_robot("hrp2")
 SOLES = ("left_sole", "right_sole")
@@ -543,10 +542,3 @@ def test_a_bar_reaches_to_its_ends_and_no_farther(length):
         assert reach(shape, R, geom.pos, outward) == pytest.approx(end @ outward)
     across = np.cross(direction, [0.0, 0.0, 1.0]) / np.linalg.norm(np.cross(direction, [0.0, 0.0, 1.0]))
     assert reach(shape, R, geom.pos, across) == pytest.approx(bar.ends[0] @ across + bar.radius)
-
-
-def test_distance_from_a_polygon_an_edge_and_a_point():
-    assert distance(np.array([0.2, 0.3, 0.01]), SQUARE) == pytest.approx(0.01)
-    assert distance(np.array([1.3, 0.0, 0.4]), SQUARE) == pytest.approx(0.5)
-    assert distance(np.array([0.5, 0.2, 0.0]), SQUARE[:2] + np.array([0, 1.0])) == pytest.approx(0.2)
-    assert distance(np.array([0.3, 0.4, 0.0]), np.zeros((1, 2))) == pytest.approx(0.5)

@@ -32,7 +32,7 @@ def unpack_constants(packed):
         axes2(real, layout, 2),  # inertia
         axes1(real, layout, 3),  # armature
     )
-    return tree, unpack_scene(Bundle(real, integer, layout[4:])), axes1(real, layout, 26)
+    return tree, unpack_scene(Bundle(real, integer, layout[4:])), axes1(real, layout, 27)
 
 
 @jit_inline
@@ -49,11 +49,12 @@ def unpack_variables(packed):
         axes1(real, layout, 6),  # tau_ext
         axes1(integer, layout, 7),  # counts
         axes2(real, layout, 8),  # work
+        axes1(integer, layout, 9),  # active
     )
     return (
         exchange,
-        unpack_scratch(Bundle(real, integer, layout[9:])),
-        unpack_contacts(Bundle(real, integer, layout[29:])),
+        unpack_scratch(Bundle(real, integer, layout[10:])),
+        unpack_contacts(Bundle(real, integer, layout[30:])),
     )
 
 
@@ -86,6 +87,7 @@ def unpack_scene(packed):
         axes1(integer, layout, 19),  # shape_link
         axes2(integer, layout, 20),  # pair
         axes1(real, layout, 21),  # pair_friction
+        axes2(integer, layout, 22),  # on_link
     )
 
 

@@ -28,6 +28,9 @@ PATCH_BODY, PATCH_LINK, PATCH_FIRST, PATCH_COUNT, ONLY_GRASPS = range(5)
 """Columns of ``ContactScene.patch_index``: body, link, first corner in ``ContactScene.corners`` and number of corners;
 1 if the patch only grasps."""
 
+PATCH_POSITION, PATCH_RADIUS, PATCH_SIZE = 9, 12, 13
+"""Columns of ``ContactScene.patch``: rotation (9, at 0) and position (3) in its body, radius of a ball (m), else 0."""
+
 BALL, RIM = range(2)
 """Kinds of bump. A bump is a convex feature of a link's shape that can touch a plane first: a ball (a corner is a ball
 of radius 0), or the rim of a cylinder's end."""
@@ -67,7 +70,7 @@ class ContactScene(NamedTuple):
     bar: np.ndarray  # (B, 8)
     friction: np.ndarray  # (P, S + B) of each patch on each surface, then on each bar
     patch_index: np.ndarray  # (P, 5) int64
-    patch: np.ndarray  # (P, 12) pose of the patch frame in its body
+    patch: np.ndarray  # (P, 13)
     corners: np.ndarray  # (K, 2) of surfaces and patches, each in its own axes, counter-clockwise
     bump_index: np.ndarray  # (N, 4) int64
     bump: np.ndarray  # (N, 8)
@@ -80,6 +83,7 @@ class ContactScene(NamedTuple):
     shape_link: np.ndarray  # (shapes,) int64: link or object that a shape belongs to, -1: the world
     pair: np.ndarray  # (pairs, 4) int64: links, objects and obstacles that may meet
     pair_friction: np.ndarray  # (pairs,)
+    on_link: np.ndarray  # (links, P) int64: 1 if contact points of a link's patches may belong to a patch
 
 
 CONE, BOUNDED_BY_BALL = range(2)
@@ -172,6 +176,7 @@ class Exchange(NamedTuple):
     counts: np.ndarray  # (6,) int64 out: contacts in the table, Newton steps, points reported, 1 if the state is
     # finite, contacts beyond the capacity, 1 if Coulomb's law is satisfied
     work: np.ndarray  # workspace of the tree
+    active: np.ndarray  # (P,) int64: 1 for patches that the controller takes to be in contact
 
 
 def exchange(tree: Tree, patches: int, objects: int) -> Exchange:
@@ -187,6 +192,7 @@ def exchange(tree: Tree, patches: int, objects: int) -> Exchange:
         np.zeros(nv),
         np.zeros(6, np.int64),
         workspace(tree),
+        np.zeros(patches, np.int64),
     )
 
 

@@ -4,40 +4,42 @@ A contact with the force f along the rows of its frame E acts with ``E' f`` on i
 first. On a patch at p the points sum to the wrench ``w = (sum f, sum (x - p) x f)``.
 """
 
-from mcplan.core.jit import jit
+from mcplan.core.algebra.pose import compose
+from mcplan.core.bundle import Bundle, axes1, axes2
+from mcplan.core.contact.model import PATCH_BODY, PATCH_LINK, PATCH_POSITION
+from mcplan.core.contact.touching import NO_PATCH, Patches, touching_patch
+from mcplan.core.jit import jit, jit_inline
 
-LINK, PATCH, CONTACT, SHAPE, INDEX_SIZE = range(5)
-"""Columns of ``index``: numbers of link or object, patch, contact and shape of a point."""
+LINK, PATCH, CONTACT, INDEX_SIZE = range(4)
+"""Columns of ``index``: numbers of link or object, patch and contact of a point."""
 
 POSITION, NORMAL, FORCE, POINT_SIZE = 0, 3, 6, 9
 """Columns of ``point``: position (3, m), normal towards the link (3) and force on the link (3, N), in the world."""
 
-NO_PATCH, SEVERAL = -1, -2
-"""In place of a patch number: no patch; one of several patches, which the position of the point decides."""
-
 
 @jit
-def split_contacts(rows, geoms, positions, frames, forces, link_of, patch_of, links, index, point):
+def split_contacts(rows, geoms, positions, frames, forces, link_of, patch_of, patches, active, index, point):
     """Write the points of loaded contacts, one for each side that belongs to a link or an object.
 
-    A point gets a patch only if the robot touches something other than itself.
+    A point gets a patch only if the robot touches something other than itself: the one of its link that touches there,
+    otherwise that of its shape.
 
     Parameters
     ----------
-    rows : (n,) int64 first entry of each contact's force (3) in ``forces``; negative for none
-    geoms : (n, 2) int64 shapes of both sides
+    rows : (n,) int first entry of each contact's force (3) in ``forces``; negative for none
+    geoms : (n, 2) int shapes of both sides
     positions, frames : (n, 3), (n, 9) positions (m), and the contacts' axes, normal first
     forces : (m,) N
     link_of, patch_of : (G,) int64 of shapes; links of the robot come before objects, negative for fixed shapes
-    links : number of links of the robot
-    index : (2n, 4) int64 out: LINK, PATCH, CONTACT, SHAPE
+    patches, active : see `touching_patch`
+    index : (2n, 3) int64 out: LINK, PATCH, CONTACT
     point : (2n, 9) out: POSITION, NORMAL, FORCE
 
     Returns
     -------
     Number of points.
     """
-    count = 0
+    links, count = len(patches.on_link), 0
     for k in range(len(rows)):
         row = rows[k]
         if row < 0 or not forces[row] > 0.0:
@@ -47,8 +49,7 @@ def split_contacts(rows, geoms, positions, frames, forces, link_of, patch_of, li
             if link < 0:
                 continue
             is_external = link < links and (other < 0 or other >= links)
-            index[count, LINK], index[count, CONTACT], index[count, SHAPE] = link, k, geoms[k, side]
-            index[count, PATCH] = patch_of[geoms[k, side]] if is_external else NO_PATCH
+            index[count, LINK], index[count, CONTACT] = link, k
             sign = -1.0 if side == 0 else 1.0
             for c in range(3):
                 point[count, POSITION + c] = positions[k, c]
@@ -56,21 +57,26 @@ def split_contacts(rows, geoms, positions, frames, forces, link_of, patch_of, li
                 force = frames[k, c] * forces[row]
                 force += frames[k, 3 + c] * forces[row + 1] + frames[k, 6 + c] * forces[row + 2]
                 point[count, FORCE + c] = sign * force
+            patch = NO_PATCH
+            if is_external:
+                patch = touching_patch(patches, link, active, point[count, POSITION:NORMAL], point[count, NORMAL:FORCE])
+                patch = patch if patch != NO_PATCH else patch_of[geoms[k, side]]
+            index[count, PATCH] = patch
             count += 1
     return count
 
 
 @jit
-def sum_patches(index, point, body_of, offset, rotations, positions, link_of, wrench, loaded, other_contacts):
+def sum_patches(index, point, patches, rotations, positions, wrench, touched, other_contacts):
     """Sum the points of each patch, assign them to its link, and list the contacts without a patch on either side.
 
     Parameters
     ----------
-    index, point : (k, 4), (k, 9) of the points of ``split_contacts``; LINK is changed
-    body_of, offset, link_of : (P,) int64, (P, 3), (P,) int64 of patches: body, position in the body (m), link
+    index, point : (k, 3), (k, 9) of the points of ``split_contacts``; LINK is changed
+    patches : Patches
     rotations, positions : (bodies, 9), (bodies, 3) rotations and positions (m) of bodies
     wrench : (P, 6) out: at the patches' origins, world axes
-    loaded : (P,) bool out: patches with points
+    touched : (P,) bool out: patches with points
     other_contacts : (k,) int64 out: contacts without a patch
 
     Returns
@@ -78,20 +84,21 @@ def sum_patches(index, point, body_of, offset, rotations, positions, link_of, wr
     Number of contacts without a patch.
     """
     wrench[:] = 0.0
-    loaded[:] = False
+    touched[:] = False
     count = 0
     for i in range(len(index)):
         patch = index[i, PATCH]
         if patch >= 0:
-            index[i, LINK], loaded[patch] = link_of[patch], True
-            body, w = body_of[patch], wrench[patch]
+            index[i, LINK], touched[patch] = patches.index[patch, PATCH_LINK], True
+            body, w = patches.index[patch, PATCH_BODY], wrench[patch]
             x = point[i, POSITION] - positions[body, 0]
             y = point[i, POSITION + 1] - positions[body, 1]
             z = point[i, POSITION + 2] - positions[body, 2]
             for c in range(3):
-                x -= rotations[body, c] * offset[patch, c]
-                y -= rotations[body, 3 + c] * offset[patch, c]
-                z -= rotations[body, 6 + c] * offset[patch, c]
+                offset = patches.shape[patch, PATCH_POSITION + c]
+                x -= rotations[body, c] * offset
+                y -= rotations[body, 3 + c] * offset
+                z -= rotations[body, 6 + c] * offset
             fx, fy, fz = point[i, FORCE], point[i, FORCE + 1], point[i, FORCE + 2]
             w[0] += fx
             w[1] += fy
@@ -108,3 +115,53 @@ def sum_patches(index, point, body_of, offset, rotations, positions, link_of, wr
             other_contacts[count] = contact
             count += 1
     return count
+
+
+@jit_inline
+def unpack_patches(packed):
+    """Unpack the patches of `read_contacts`."""
+    real, integer, layout = packed
+    return Patches(
+        axes2(integer, layout, 2),  # index
+        axes2(real, layout, 3),  # shape
+        axes2(real, layout, 4),  # corners
+        axes2(integer, layout, 5),  # on_link
+        axes2(real, layout, 6),  # frame
+    )
+
+
+@jit
+def read_contacts(
+    rows, geoms, positions, frames, forces, rotations, body_positions, active, real, integer, layout,
+    index, point, wrench, touched, other_contacts,
+):  # fmt: skip
+    """Write the points of loaded contacts, and the wrenches of patches.
+
+    Parameters
+    ----------
+    rows, geoms, positions, frames, forces, active, index, point : see `split_contacts`
+    rotations, body_positions : (bodies, 9), (bodies, 3) rotations and positions (m) of bodies
+    real, integer, layout : bundle of ``link_of`` and ``patch_of``, of patches, and of a pose as scratch (1, 12)
+    wrench, touched, other_contacts : see `sum_patches`
+
+    Returns
+    -------
+    Number of points, and number of contacts without a patch.
+    """
+    packed = Bundle(real, integer, layout)
+    patches, pose = unpack_patches(packed), axes2(real, layout, 7)
+    for p in range(len(patches.frame)):
+        body = patches.index[p, PATCH_BODY]
+        for c in range(9):
+            pose[0, c] = rotations[body, c]
+        for c in range(3):
+            pose[0, 9 + c] = body_positions[body, c]
+        compose(pose, 0, patches.shape, p, patches.frame, p)
+    count = split_contacts(
+        rows, geoms, positions, frames, forces, axes1(integer, layout, 0), axes1(integer, layout, 1), patches, active,
+        index, point,
+    )  # fmt: skip
+    other_count = sum_patches(
+        index[:count], point[:count], patches, rotations, body_positions, wrench, touched, other_contacts
+    )
+    return count, other_count

@@ -61,6 +61,7 @@ from mcplan.core.contact.model import (
 from mcplan.core.contact.pairs import update_travel
 from mcplan.core.contact.rows import fill_poses, fill_rows
 from mcplan.core.contact.solve import SHIFT_TOLERANCE, solve_contacts
+from mcplan.core.contact.touching import NO_PATCH, Patches, touching_patch
 from mcplan.core.jit import jit
 from mcplan.core.rigid_body.inverse_dynamics import gather_forces, newton_euler
 from mcplan.core.rigid_body.manifold import integrate
@@ -229,14 +230,17 @@ def remember_contacts(law, dt, count, contacts):
 
 
 @jit
-def report_contacts(dt, count, frame, contacts, wrench, tau_ext):
+def report_contacts(dt, count, patches, active, contacts, wrench, tau_ext):
     """Write the points that carry force, and the wrenches of patches; add forces without a patch to tau_ext.
+
+    A point of one of several patches of a link, such as a sole and its toe, belongs to the one that touches.
 
     Returns
     -------
     Number of points; a contact between two bodies has one for each of them.
     """
     wrench[:, :] = 0.0
+    frame = patches.frame
     points = 0
     for c in range(count):
         p, value, patch = contacts.impulse[c], contacts.value[c], contacts.index[c, PATCH]
@@ -257,6 +261,10 @@ def report_contacts(dt, count, frame, contacts, wrench, tau_ext):
             wrench[patch, 5] += fz
             continue
         else:
+            link = contacts.index[c, LINK]
+            if patches.on_link[link, patch] == 1:
+                touching = touching_patch(patches, link, active, value[POINT:AXES], value[AXES + 6 : AXES + 9])
+                patch = touching if touching != NO_PATCH else patch
             x, y, z = (
                 value[POINT] - frame[patch, 9],
                 value[POINT + 1] - frame[patch, 10],
@@ -298,7 +306,7 @@ def contact_step(fixed_real, fixed_integer, fixed_layout, real, integer, layout,
     """
     tree, scene, law = unpack_constants(Bundle(fixed_real, fixed_integer, fixed_layout))
     exchange, scratch, contacts = unpack_variables(Bundle(real, integer, layout))
-    grasp, tau, force, object_q, object_v, wrench, tau_ext, counts, work = exchange
+    grasp, tau, force, object_q, object_v, wrench, tau_ext, counts, work, active = exchange
     bodies, nv, n = len(tree.topology), len(v), len(force)
     vector, M, b = scratch.vector, scratch.M, scratch.vector[MOMENTUM]
     newton_euler(tree, q, v, v, 0.0, GRAVITY, work)
@@ -358,7 +366,8 @@ def contact_step(fixed_real, fixed_integer, fixed_layout, real, integer, layout,
         if k >= 6:
             limit = scene.joint[k, EFFORT]
             tau_ext[k] += min(max(tau[k - 6], -limit), limit) - tau[k - 6]
-    counts[2] = report_contacts(dt, count, scratch.frame, contacts, wrench, tau_ext)
+    patches = Patches(scene.patch_index, scene.patch, scene.corners, scene.on_link, scratch.frame)
+    counts[2] = report_contacts(dt, count, patches, active, contacts, wrench, tau_ext)
     integrate(q, v, dt, q)
     for o in range(len(object_v)):
         for k in range(6):

@@ -1,7 +1,6 @@
 """Physics ``contact``: rigid-body dynamics with Coulomb contacts, driven by joint torques."""
 
 from collections.abc import Iterable, Sequence
-from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,9 +36,8 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.settings.simulation import ContactLaw, SimulationSettings
 from mcplan.sim.contact.pack import object_poses_at_com, pack_scene
-from mcplan.sim.physics import Action, StepOutcome, action_of
-from mcplan.sim.recorder import PointForces
-from mcplan.sim.touching_patch import touching_patch
+from mcplan.sim.physics import Action, PointForces, StepOutcome, action_of
+from mcplan.sim.touching_patch import active_mask
 from mcplan.util.arrays import read_only
 from mcplan.util.text import summary
 
@@ -112,10 +110,8 @@ class ContactPhysics:
             exchanged.wrench,
             exchanged.tau_ext,
         )
-        self._counts = exchanged.counts
+        self._counts, self._active = exchanged.counts, exchanged.active
         self.centre_q[:] = np.array([[*p, *quat_from_rotation(R)] for R, p in object_poses]).reshape(-1, 7)
-        self._ambiguous: dict[tuple[str, ...], frozenset[int]] = {}
-        self._patches_on_link = _patches_on_link(robot, self.patches)
         grips = [name for name in self.patches if robot.patches[name].kind == "grasp"]
         self._grip_names = [name for name in grips if name != MOUNT]
         self._has_grasps = bool(grips)
@@ -148,16 +144,17 @@ class ContactPhysics:
         action = action_of(action, self.robot.n)
         if self._grip_names:
             self._update_grasps(action.active)
-        q_start, v_start = self.q, self.v
-        self.q, self.v = self.q.copy(), self.v.copy()
+        v_start = self.v
+        self.q, self.v = self.q.copy(), v_start.copy()
         self._tau[:], self._force[:] = action.tau, 0.0
         if action.external is not None:
             self._force[: self.robot.nv] = action.external
+        self._active[:] = active_mask(self.patches, tuple(action.active))
         contact_step(*self._fixed, *self._moving, float(dt), self.q, self.v)
         self.t += dt
-        return self._outcome((self.v - v_start) / dt, action.active, q_start)
+        return self._outcome((self.v - v_start) / dt)
 
-    def _outcome(self, vd: np.ndarray, active: Sequence[str], q_start: np.ndarray) -> StepOutcome:
+    def _outcome(self, vd: np.ndarray) -> StepOutcome:
         _, _, count, finite, lost, _ = self._counts.tolist()
         if lost:
             raise SimulationFailed(
@@ -168,60 +165,12 @@ class ContactPhysics:
             raise SimulationFailed(f"the state of physics contact is not finite at t = {self.t:g} s", "not a number")
         index, values = self._contacts.report_index[:count].copy(), self._contacts.report[:count].copy()
         touching = set(index[:, 1].tolist())
-        if self._patches_on_link and not touching.isdisjoint(self._ambiguous_patches(tuple(active))):
-            self._assign_patches(index, values, active, q_start)
-            touching = set(index[:, 1].tolist())
         points = PointForces(index[:, 0], index[:, 1], values[:, :3], values[:, 3:6], values[:, 6:])
         if self._has_grasps:
-            touching.update(np.flatnonzero(self.grasps[:, IS_HELD] > 0.0).tolist())
+            touching.update(p for p, is_held in enumerate(self.grasps[:, IS_HELD].tolist()) if is_held)
         wrench = self._wrench.copy()
         wrenches = {name: wrench[p] for p, name in enumerate(self.patches) if p in touching}
         return StepOutcome(vd, self._tau_ext.copy(), wrenches, points, tuple(wrenches))
-
-    def _ambiguous_patches(self, active: tuple[str, ...]) -> frozenset[int]:
-        """Return the patches whose points may belong to another one: all that are not the only active one of a link."""
-        if active not in self._ambiguous:
-            self._ambiguous[active] = frozenset(
-                p
-                for p, names in self._patches_on_link.items()
-                if self.patches[p] not in active or sum(name in active for name in names) > 1
-            )
-        return self._ambiguous[active]
-
-    def _assign_patches(
-        self, index: np.ndarray, values: np.ndarray, active: Sequence[str], q_start: np.ndarray
-    ) -> None:
-        """Assign contact points on several patches of a link, such as a sole and its toe, to the one that touches.
-
-        Points that already belong to the only active patch of the link are kept.
-
-        Parameters
-        ----------
-        index : (K, 2) link and patch of each point; changed.
-        values : (K, 9) position, normal and force of each point.
-        active : names of the patches that the controller takes to be in contact.
-        q_start : (7+n,) configuration at the beginning of the step.
-        """
-
-        @cache
-        def pose(name: str) -> tuple[np.ndarray, np.ndarray]:
-            X = self.robot.frame_pose(q_start, name)
-            return X[:3, :3], X[:3, 3]
-
-        for k, p in enumerate(index[:, 1].tolist()):
-            if p not in self._ambiguous_patches(tuple(active)):
-                continue
-            present_patch, names = self.patches[p], self._patches_on_link[p]
-            touching = (
-                touching_patch(names, self.robot.patches, pose, values[k, :3], values[k, 3:6], active) or present_patch
-            )
-            if touching == present_patch:
-                continue
-            index[k, 1] = self.patches.index(touching)
-            for patch, sign in ((present_patch, -1.0), (touching, 1.0)):
-                row, force = self._wrench[self.patches.index(patch)], sign * values[k, 6:]
-                row[:3] += force
-                row[3:] += cross(values[k, :3] - pose(patch)[1], force)
 
     def _update_grasps(self, active: Iterable[str]) -> None:
         """Close the active grasps on bars within reach; open the others."""
@@ -273,12 +222,3 @@ class ContactPhysics:
         for row, q, c in zip(v, self.centre_q, self._com_offsets, strict=True):
             row[:3] -= cross(row[3:], rotation_from_quat(q[3:]) @ c)
         return v
-
-
-def _patches_on_link(robot: Robot, patches: Sequence[str]) -> dict[int, list[str]]:
-    """Return, by index of a patch that shares its link with others, all patches of that link."""
-    by_link: dict[str, list[str]] = {}
-    for name in patches:
-        if robot.patches[name].kind != "grasp":
-            by_link.setdefault(robot.patches[name].link, []).append(name)
-    return {patches.index(name): names for names in by_link.values() if len(names) > 1 for name in names}

@@ -16,7 +16,6 @@ from mcplan.core.rigid_body.tree import COM, PARENT, V
 from mcplan.record.world import pair_frictions
 from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
 from mcplan.robot.link_solids import link_solids, new_scratch
-from mcplan.robot.patch import Patch
 from mcplan.robot.robot import Robot
 from mcplan.robot.solid import hull_corners, pack, shape_inertia, solid
 from mcplan.scene.contact import Contact
@@ -24,7 +23,7 @@ from mcplan.scene.environment import Environment, Support, Surface
 from mcplan.scene.resting import resting_contact
 from mcplan.settings.margins import shrink_points
 from mcplan.settings.simulation import SimulationSettings
-from mcplan.sim.touching_patch import ball_covers_shape
+from mcplan.sim.touching_patch import ball_covers_shape, patch_tables
 from mcplan.util.arrays import read_only
 
 Bump = tuple[int, np.ndarray, float, np.ndarray]
@@ -176,18 +175,14 @@ def pack_scene(
     object_poses = object_poses_at_com(environment)
     owners = {thing.name: bodies + i for i, thing in enumerate(objects)}
     surfaces = (*environment.surfaces, *(s for thing in objects for s in thing.surfaces))
-    polygons = [s.polygon for s in surfaces] + [_corners(robot.patches[name]) for name in patches]
+    polygons = [s.polygon for s in surfaces]
     first = np.cumsum([0, *map(len, polygons)])
     owner = [owners.get(s.owner or "", -1) for s in surfaces]
     surface = [
         _surface_row(s, object_poses[body - bodies] if body >= 0 else None)
         for s, body in zip(surfaces, owner, strict=True)
     ]
-    patch_index = []
-    for k, name in enumerate(patches, len(surfaces)):
-        patch = robot.patches[name]
-        link = robot.link_names.index(patch.link)
-        patch_index.append([robot.frame(name)[0], link, first[k], len(polygons[k]), patch.kind == "grasp"])
+    patch_index, patch_shape, patch_corners = patch_tables(robot, patches, first[-1])
 
     shapes = pack_shapes(robot, environment, q)
     bumps = [*_robot_bumps(robot, patches), *_object_bumps(environment, len(robot.link_names), contacts)]
@@ -233,9 +228,9 @@ def pack_scene(
         surface=_matrix(surface, SURFACE_SIZE),
         bar=_matrix([[*bar.ends.ravel(), bar.radius, bar.friction] for bar in environment.bars], 8),
         friction=read_only(_frictions(patches, (*surfaces, *environment.bars), contacts)),
-        patch_index=_integers(patch_index, 5),
-        patch=_matrix([robot.frame(name)[1] for name in patches], 12),
-        corners=_matrix([corner for polygon in polygons for corner in polygon], 2),
+        patch_index=read_only(patch_index),
+        patch=read_only(patch_shape),
+        corners=read_only(np.concatenate([*polygons, patch_corners])),
         bump_index=_integers([[body, link, bump[0], patch] for body, link, bump, _, patch in body_bumps], 4),
         bump=_matrix([[*bump[1], bump[2], *bump[3], friction] for _, _, bump, friction, _ in body_bumps], 8),
         body_index=_integers(
@@ -251,12 +246,14 @@ def pack_scene(
         shape_link=shapes.link,
         pair=shapes.pair,
         pair_friction=shapes.friction,
+        on_link=read_only(_on_link(robot, patches)),
     )
 
 
-def _corners(patch: Patch) -> np.ndarray:
-    """Return the contact corners (k, 2) of a patch; none for a ball, which is a bump."""
-    return np.zeros((0, 2)) if patch.radius else patch.polygon
+def _on_link(robot: Robot, patches: Sequence[str]) -> np.ndarray:
+    """Return the table (links, P) of the patches of each link that has several."""
+    links = [None if robot.patches[name].kind == "grasp" else robot.patches[name].link for name in patches]
+    return np.array([[link == name and links.count(name) > 1 for link in links] for name in robot.link_names], np.int64)
 
 
 def _frictions(patches: Sequence[str], supports: Sequence[Support], contacts: Iterable[Contact]) -> np.ndarray:

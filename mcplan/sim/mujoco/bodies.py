@@ -16,6 +16,7 @@ import mujoco
 import numpy as np
 
 from mcplan.collision.pairs import always_touching
+from mcplan.core.contact.touching import polygon_distance
 from mcplan.core.rigid_body.tree import (
     AXIS,
     BALL,
@@ -45,7 +46,7 @@ from mcplan.sim.mujoco.shapes import (
     recede,
     slab,
 )
-from mcplan.sim.touching_patch import ball_covers_shape, distance
+from mcplan.sim.touching_patch import ball_covers_shape
 from mcplan.textbook.coordinates.rotation_vector import ROTATION_VECTOR
 
 
@@ -292,7 +293,10 @@ def _is_edge_of(patch: Patch, others: list[Patch]) -> bool:
         return False
     corners = patch.p + patch.points @ patch.R.T
     faces = [other for other in others if len(other.polygon) > 2]
-    return any(all(distance(f.R.T @ (x - f.p), f.polygon) < EDGE_RADIUS_M for x in corners) for f in faces)
+    return any(
+        all(polygon_distance(f.polygon, 0, len(f.polygon), *(f.R.T @ (x - f.p))) < EDGE_RADIUS_M for x in corners)
+        for f in faces
+    )
 
 
 def _exclude(spec: Any, robot: Robot) -> None:

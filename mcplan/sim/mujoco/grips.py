@@ -81,6 +81,8 @@ class Grips:
 
         ``q`` (7+n,) is the configuration of the robot, ``data`` MuJoCo's data.
         """
+        if not self._built_model.grasps:
+            return
         self._overloaded &= set(active)
         for patch, constraint_ids in self._built_model.grasps.items():
             should_close = patch in active and patch not in self._overloaded

@@ -20,10 +20,6 @@ from mcplan.sim.mujoco.touch import ContactReader
 from mcplan.sim.physics import Action, StepOutcome, action_of
 from mcplan.util.text import summary
 
-LIMIT_ROW = int(mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT)
-FRICTION_ROW = int(mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF)
-"""Types of constraint rows in MuJoCo: joint limits, and joint friction."""
-
 
 class MujocoPhysics:
     """Robot in MuJoCo, driven by joint torques only.
@@ -70,12 +66,14 @@ class MujocoPhysics:
             patches = (MOUNT, *patches)
         self.robot, built_model = robot, build(robot, environment, q, contacts)
         self.model, self.data = built_model.model, mujoco.MjData(built_model.model)
+        self._options, self._max_torque = self.model.opt, robot.limits.torque
         self._coordinates = Coordinates(robot, self.model)
         self._qvel_index = self._coordinates.qvel_index
         self._first_velocity, self._base_pose = self._coordinates.first, np.array(q[:7], float)
         self._motor = np.array([self.model.actuator(f"motor:{name}").id for name in robot.joint_names], int)
         damping = self.model.dof_damping
         self._damping = (damping if damping.ndim == 1 else damping[:, 0])[self._qvel_index]
+        self._is_damped = bool(self._damping.any())
         object_joints = [self.model.joint(f"object:{thing.name}") for thing in environment.objects]
         self._object_qpos = np.array([joint.qposadr[0] + np.arange(7) for joint in object_joints], int).reshape(-1, 7)
         self._object_qvel = np.array([joint.dofadr[0] + np.arange(6) for joint in object_joints], int).reshape(-1, 6)
@@ -96,11 +94,11 @@ class MujocoPhysics:
         """Set the state (7+n,), (6+n,) of the robot; objects return to their initial poses. ``v`` None: at rest."""
         mujoco.mj_resetData(self.model, self.data)
         self._grips.reset()
-        v = np.zeros(self.robot.nv) if v is None else v
+        q, v = np.array(q, float), np.zeros(self.robot.nv) if v is None else np.array(v, float)
         R, first_velocity = _rotation(q[3:7]), self._first_velocity
         mujoco_v = np.concatenate([v[:3], R.T @ v[3:6], v[6:]])
         self._coordinates.put(self.data, q[7:] if first_velocity else q, mujoco_v[first_velocity:])
-        self.q, self.v = np.array(q, float), np.array(v, float)
+        self.q, self.v = q, v
 
     @property
     def object_q(self) -> np.ndarray:
@@ -126,7 +124,7 @@ class MujocoPhysics:
         self._apply_external(action.external)
         qpos, qvel = data.qpos.copy(), data.qvel[self._qvel_index]
         self.advance(action.tau, dt)
-        rate_change = (data.qvel[self._qvel_index] - qvel) / dt
+        rate_change = (data.qvel[self._qvel_index] - qvel) / dt if self._is_damped else None
         self._coordinates.settle(data, qpos, dt)
         self.read_state()
         # contacts, forces and poses in MuJoCo's data are those at the beginning of the step
@@ -134,8 +132,9 @@ class MujocoPhysics:
         grip_wrenches = self._grips.wrenches(data, self._contact_reader)
         points = self._contact_reader.with_grips(data, forces.points, grip_wrenches)
         wrenches = grip_wrenches | forces.wrenches
-        R = self._contact_reader.base_rotation(data)
-        tau_ext = forces.other + self._joint_forces(R, dt, rate_change)
+        tau_ext = self._joint_forces(dt, rate_change)
+        if forces.other is not None:
+            tau_ext += forces.other
         tau_ext[6:] += self._within_limits(action.tau) - action.tau
         if action.external is not None:
             tau_ext += action.external
@@ -147,7 +146,7 @@ class MujocoPhysics:
 
     def advance(self, tau: np.ndarray, dt: float) -> None:
         """Make one MuJoCo step of dt (s) under joint torques (n,); ``read_state`` then updates ``q`` and ``v``."""
-        self.model.opt.timestep = dt
+        self._options.timestep = dt
         self.data.ctrl[self._motor] = self.controls(tau)
         mujoco.mj_step(self.model, self.data)
 
@@ -163,12 +162,14 @@ class MujocoPhysics:
 
     def _within_limits(self, tau: np.ndarray) -> np.ndarray:
         """Return torques (n,) clipped to the motor limits, N m."""
-        limit = self.robot.limits.torque
-        return np.clip(tau, -limit, limit)
+        return np.minimum(np.maximum(tau, -self._max_torque), self._max_torque)
 
     def _apply_external(self, external: np.ndarray | None) -> None:
         """Apply an external generalised force (6+n,), given in world axes."""
-        force = np.zeros(self.robot.nv) if external is None else np.array(external)
+        if external is None:
+            self.data.qfrc_applied[self._qvel_index] = 0.0
+            return
+        force = np.array(external)
         force[3:6] = _rotation(self.q[3:7]).T @ force[3:6]
         self.data.qfrc_applied[self._qvel_index] = self._coordinates.moments(force[self._first_velocity :])
 
@@ -180,20 +181,21 @@ class MujocoPhysics:
             return
         self.v[3:6] = _rotation(self.q[3:7]) @ self.v[3:6]
 
-    def _joint_forces(self, R: np.ndarray, dt: float, vd: np.ndarray) -> np.ndarray:
-        """Return the generalised force of joint limits, joint friction and damping, world axes."""
+    def _joint_forces(self, dt: float, vd: np.ndarray | None) -> np.ndarray:
+        """Return the generalised force of joint limits, joint friction and damping; there is none on a free base."""
         data = self.data
-        kind = data.efc_type
-        (rows,) = np.nonzero((kind == LIMIT_ROW) | (kind == FRICTION_ROW))
         force = data.qfrc_passive[self._qvel_index]
-        if len(rows):
-            force += (data.efc_force[rows] @ data.efc_J.reshape(len(kind), self.model.nv)[rows])[self._qvel_index]
-        force -= dt * self._damping * vd
+        first, count = (
+            data.ne,
+            data.nf + data.nl,
+        )  # the rows of friction and limits follow those of equality constraints
+        if count:
+            J = data.efc_J.reshape(-1, self.model.nv)[first : first + count]
+            force += (data.efc_force[first : first + count] @ J)[self._qvel_index]
+        if vd is not None:
+            force -= dt * self._damping * vd
         force = self._coordinates.forces(force)
-        if self.robot.fixed:
-            return np.concatenate([np.zeros(6), force])
-        force[3:6] = R @ force[3:6]
-        return force
+        return np.concatenate([np.zeros(6), force]) if self.robot.fixed else force
 
     def _base_wrench(
         self, q: np.ndarray, v: np.ndarray, vd: np.ndarray, wrenches: Mapping[str, np.ndarray], other_forces: np.ndarray
@@ -210,6 +212,6 @@ class MujocoPhysics:
 
 
 def _rotation(quat_wxyz: np.ndarray) -> np.ndarray:
-    R = np.zeros(9)
-    mujoco.mju_quat2Mat(R, np.ascontiguousarray(quat_wxyz))
+    R = np.empty(9)
+    mujoco.mju_quat2Mat(R, quat_wxyz)
     return R.reshape(3, 3)

@@ -1,32 +1,30 @@
 """Contact reader of MuJoCo: contact points by patch, wrenches, and generalised forces."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from mcplan.core.bundle import bundle
+from mcplan.core.contact.model import PATCH_BODY, PATCH_LINK
 from mcplan.core.contact.points import (
     CONTACT,
     FORCE,
     INDEX_SIZE,
     LINK,
-    NO_PATCH,
     NORMAL,
     PATCH,
     POINT_SIZE,
     POSITION,
-    SEVERAL,
-    SHAPE,
-    split_contacts,
-    sum_patches,
+    read_contacts,
 )
+from mcplan.core.contact.touching import NO_PATCH
 from mcplan.robot.pose import Pose
 from mcplan.robot.robot import Robot
 from mcplan.sim.mujoco.build import BuiltModel
 from mcplan.sim.mujoco.coordinates import Coordinates
 from mcplan.sim.physics import PointForces
-from mcplan.sim.touching_patch import touching_patch
+from mcplan.sim.touching_patch import active_mask, patch_tables
 
 
 class StepContacts(NamedTuple):
@@ -34,12 +32,12 @@ class StepContacts(NamedTuple):
 
     points : contact points that carry force.
     wrenches : wrench on each patch, (6,) at the patch origin in world axes.
-    other : (6+n,) generalised force of contacts without a patch, world axes.
+    other : (6+n,) generalised force of contacts without a patch, world axes; None: there are none.
     """
 
     points: PointForces
     wrenches: dict[str, np.ndarray]
-    other: np.ndarray
+    other: np.ndarray | None
 
 
 class ContactReader:
@@ -57,28 +55,27 @@ class ContactReader:
         self._built_model, self._coordinates, self._base = built_model, coordinates, built_model.model.body("body:0").id
         self._patch_index = {name: i for i, name in enumerate(self.patches)}
         self._link_count = len(robot.link_names)
-        self._link_of = np.array([robot.link_names.index(robot.patches[name].link) for name in self.patches], int)
-        self._patches_on_link: dict[int, list[str]] = {}
-        for name in self.patches:
-            if robot.patches[name].kind != "grasp":
-                for link in _touching_links(robot, name):
-                    self._patches_on_link.setdefault(robot.link_names.index(link), []).append(name)
+        index, shape, corners = patch_tables(robot, self.patches)
+        self._link_of = index[:, PATCH_LINK].copy()
         self._frames = {}
-        for name in self.patches:
+        for k, name in enumerate(self.patches):
             body, offset = robot.frame(name)
-            self._frames[name] = built_model.model.body(f"body:{body}").id, offset[:9].reshape(3, 3), offset[9:]
-        bodies, offsets = [body for body, _, _ in self._frames.values()], [p for _, _, p in self._frames.values()]
-        self._body_offsets = np.array(bodies, np.int64), np.array(offsets, float).reshape(-1, 3)
-        self._patch_of = np.array(list(map(self._default_patch, range(len(built_model.patch)))), np.int64)
-        self._has_shared_geoms = SEVERAL in self._patch_of
-
-    def _default_patch(self, geom: int) -> int:
-        """Return the patch index of points on a geom: ``SEVERAL`` if their positions decide, ``NO_PATCH`` if none."""
-        nearby, own_patch = (
-            self._patches_on_link.get(int(self._built_model.link[geom]), []),
-            self._built_model.patch[geom],
+            index[k, PATCH_BODY] = built_model.model.body(f"body:{body}").id
+            self._frames[name] = int(index[k, PATCH_BODY]), offset[:9].reshape(3, 3), offset[9:]
+        patch_of = [self._patch_index.get(name or "", NO_PATCH) for name in built_model.patch]
+        frame, pose = np.zeros((len(self.patches), 12)), np.zeros((1, 12))
+        self._tables, _ = bundle(
+            [built_model.link, np.array(patch_of, int), index, shape, corners, self._on_link(), frame, pose]
         )
-        return SEVERAL if nearby and nearby != [own_patch] else self._patch_index.get(own_patch or "", NO_PATCH)
+        self._touched = np.empty(len(self.patches), bool)
+
+    def _on_link(self) -> np.ndarray:
+        """Return the table (links, P) of the patches that points on the geoms of a link may belong to."""
+        on_link = np.zeros((self._link_count, len(self.patches)), int)
+        for k, name in enumerate(self.patches):
+            if self.robot.patches[name].kind != "grasp":
+                on_link[[self.robot.link_names.index(link) for link in _touching_links(self.robot, name)], k] = 1
+        return on_link
 
     def base_rotation(self, data: Any) -> np.ndarray:
         """Return the rotation (3,3) of the base at the beginning of the step."""
@@ -97,24 +94,16 @@ class ContactReader:
     def read(self, data: Any, active: Sequence[str]) -> StepContacts:
         """Return the contacts of the step that began at the poses in ``data``; ``active`` patches take precedence."""
         contacts, forces = data.contact, data.efc_force
-        rows, frames = contacts.efc_address.astype(np.int64), np.ascontiguousarray(contacts.frame)
-        index, point = np.empty((2 * len(rows), INDEX_SIZE), np.int64), np.empty((2 * len(rows), POINT_SIZE))
-        count = split_contacts(
-            rows, contacts.geom.astype(np.int64), np.ascontiguousarray(contacts.pos), frames, forces,
-            self._built_model.link, self._patch_of, self._link_count, index, point,
+        rows, limit = contacts.efc_address.copy(), 2 * data.ncon
+        index, point = np.empty((limit, INDEX_SIZE), np.int64), np.empty((limit, POINT_SIZE))
+        wrench, unplanned_contacts = np.empty((len(self.patches), 6)), np.empty(limit, np.int64)
+        count, unplanned_count = read_contacts(
+            rows, contacts.geom.copy(), contacts.pos.copy(), contacts.frame.copy(), forces, data.xmat, data.xpos,
+            active_mask(self.patches, tuple(active)), *self._tables, index, point, wrench, self._touched,
+            unplanned_contacts,
         )  # fmt: skip
         index, point = index[:count], point[:count]
-        if self._has_shared_geoms:
-            pose = cache(partial(self.pose, data))
-            for i in np.flatnonzero(index[:, PATCH] == SEVERAL).tolist():
-                geom, x = index[i, SHAPE].item(), point[i]
-                index[i, PATCH] = self._patch(pose, geom, x[POSITION:NORMAL], x[NORMAL:FORCE], active)
-        wrench, unplanned_contacts = np.empty((len(self.patches), 6)), np.empty(count, np.int64)
-        touched = np.empty(len(self.patches), bool)
-        unplanned_count = sum_patches(
-            index, point, *self._body_offsets, data.xmat, data.xpos, self._link_of, wrench, touched, unplanned_contacts
-        )
-        unplanned_force = np.zeros(self.robot.nv)
+        unplanned_force = None
         if unplanned_count:
             unplanned_force = self._generalised(data, rows[unplanned_contacts[:unplanned_count]])
             if self.robot.fixed:
@@ -129,9 +118,8 @@ class ContactReader:
         points = PointForces(
             index[:, LINK], index[:, PATCH], point[:, POSITION:NORMAL], point[:, NORMAL:FORCE], point[:, FORCE:]
         )
-        return StepContacts(
-            points, {self.patches[p]: wrench[p] for p in np.flatnonzero(touched).tolist()}, unplanned_force
-        )
+        wrenches = {self.patches[p]: wrench[p] for p, touched in enumerate(self._touched.tolist()) if touched}
+        return StepContacts(points, wrenches, unplanned_force)
 
     def with_grips(self, data: Any, points: PointForces, grip_wrenches: Mapping[str, np.ndarray]) -> PointForces:
         """Add one point per grip: its force acts at the patch origin; its moment is in the wrench only."""
@@ -159,14 +147,6 @@ class ContactReader:
             return np.concatenate([np.zeros(6), force])
         force[3:6] = self.base_rotation(data) @ force[3:6]
         return force
-
-    def _patch(
-        self, pose: Callable[[str], Pose], geom: int, xyz: np.ndarray, normal: np.ndarray, active: Sequence[str]
-    ) -> int:
-        """Return the index of the patch of a point on a geom: by its position, otherwise the geom's own patch."""
-        nearby_patches, own_patch = self._patches_on_link[self._built_model.link[geom]], self._built_model.patch[geom]
-        patch_at_point = touching_patch(nearby_patches, self.robot.patches, pose, xyz, normal, active)
-        return self._patch_index.get(patch_at_point or own_patch or "", NO_PATCH)
 
 
 def _touching_links(robot: Robot, patch: str) -> list[str]:

@@ -1,6 +1,5 @@
 """Scenario assembly: from a document to the fields of a `Scenario`, or to all problems in the order of the file."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mcplan.document.build import Mark
-from mcplan.document.document import Document, dump_document, sort_by_line
+from mcplan.document.document import Document, sort_by_line
 from mcplan.errors import InputError, Problem, ScenarioError
 from mcplan.robot.patch import MOUNT
 from mcplan.robot.pose import rotation_from_quat
@@ -83,7 +82,6 @@ def assemble(
         problems.append(document.problem(("robot",), message))
     if problems:  # of a contact with two wrong names, the checker reports only the first
         return None, sort_by_line([*problems, *_further_name_problems(problems, given_document, robot)])
-    digest = hashlib.sha256((dump_document(document.data) + robot.digest).encode()).hexdigest()
     return dict(
         name=spec.name,
         description=spec.description,
@@ -98,7 +96,6 @@ def assemble(
         path=document.path,
         document=document,
         source=source,
-        digest=digest,
     ), []
 
 

@@ -109,4 +109,5 @@ def lint_file(path: str | os.PathLike[str]) -> list[Problem]:
         return []
     if "urdf" in document.data:
         return lint_robot(document)
-    return lint(resolve(document)[0])
+    with interpreted():
+        return lint(resolve(document)[0])

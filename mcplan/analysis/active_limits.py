@@ -20,8 +20,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
 
+from mcplan.optimize.dense import solve_dense
 from mcplan.optimize.path_program import PathProgram, law_basis
 from mcplan.planning.timing.path_dynamics import PathDynamics, joint_speeds
 from mcplan.planning.timing.retiming import TOUCHDOWN, VELOCITY, Retimer
@@ -147,16 +147,16 @@ def _forces(
     A, b, C, d = program.forces_at(i, program.hold[i])
     A = np.column_stack([A, np.concatenate([np.zeros(rows), required[joints], -required[joints]])])
     C = np.column_stack([C, np.concatenate([-required[:6], np.zeros(len(program.equal))])])
-    cost = np.zeros(forces.size + 1)
-    cost[-1] = -1.0
-    limits = [(None, None)] * forces.size + [(0.0, MAX_FORCE_MULTIPLE)]
-    solution = linprog(cost, A, b, C, d, limits, method="highs")
-    if solution.status != 0 or solution.x[-1] >= MAX_FORCE_MULTIPLE:
+    cost, low = np.zeros(forces.size + 1), np.full(forces.size + 1, -np.inf)
+    cost[-1], low[-1] = -1.0, 0.0
+    below, above = np.append(np.full(len(b), -np.inf), d), np.append(b, d)
+    solution = solve_dense(None, cost, np.vstack([A, C]), below, above, x_lower=low)
+    if not solution.ok or solution.x[-1] >= MAX_FORCE_MULTIPLE:
         return
-    f, multipliers = solution.x[:-1], -solution.ineqlin.marginals
-    upper, lower = multipliers[rows:].reshape(2, -1)
+    f, multipliers = solution.x[:-1], solution.dual[len(cost) :]
+    upper, lower = multipliers[rows : len(b)].reshape(2, -1)
     sensitivity = np.zeros(len(required))  # of k to the generalised forces of contacts
-    sensitivity[:6], sensitivity[joints] = -solution.eqlin.marginals[:6], lower - upper
+    sensitivity[:6], sensitivity[joints] = multipliers[len(b) : len(b) + 6], lower - upper
     gains = {
         (TORQUE, _joint(robot, int(j))): float(gain)
         for j, gain in zip(program.limited, (upper + lower) * program.limit, strict=True)

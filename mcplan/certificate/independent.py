@@ -83,6 +83,7 @@ class Mechanism:
         patches : names of the P patches.
         """
         N, P = len(q), len(patches)
+        at_rest = v is None and vd is None
         v = np.zeros((N, 6 + self.n)) if v is None else v
         vd = np.zeros((N, 6 + self.n)) if vd is None else vd
         wrench = np.zeros((N, P, 6)) if wrench is None else wrench
@@ -91,13 +92,13 @@ class Mechanism:
         for start in range(0, N, CHUNK_SAMPLES):
             rows = slice(start, min(start + CHUNK_SAMPLES, N))
             pose = {name: (R[name][rows], p[name][rows]) for name in patches}
-            self._fill_block(q[rows], v[rows], vd[rows], wrench[rows], com[rows], force[rows], pose)
+            self._fill_block(q[rows], v[rows], vd[rows], wrench[rows], com[rows], force[rows], pose, at_rest)
         return MechanismMotion(com, force, R, p)
 
     def poses(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the poses of all links at configurations (N, 7+n): R (N, L, 3, 3) and p (N, L, 3), m."""
         zero = np.zeros((6 + self.n, len(q)))
-        links, _ = self._link_states(q.T, zero, zero)
+        links, _ = self._link_states(q.T, zero, zero, at_rest=True)
         R = np.stack([link.R for link in links]).transpose(3, 0, 1, 2)
         return np.ascontiguousarray(R), np.stack([link.p for link in links]).transpose(2, 0, 1).copy()
 
@@ -109,7 +110,7 @@ class Mechanism:
         loads : by link, (..., N, 6) force and moment about the world's origin, world axes, N and N m.
         """
         zero = np.zeros((6 + self.n, len(q)))
-        links, joints = self._link_states(q.T, zero, zero)
+        links, joints = self._link_states(q.T, zero, zero, at_rest=True)
         base, no_load = links[0].p, np.zeros((3, *next(iter(loads.values()), q).shape[:-1]))
         f, m = [no_load] * len(links), [no_load] * len(links)
         for link, load in loads.items():
@@ -142,10 +143,11 @@ class Mechanism:
         com: np.ndarray,
         force: np.ndarray,
         pose: dict[str, tuple[np.ndarray, np.ndarray]],
+        at_rest: bool,
     ) -> None:
         """Compute com, force, and pose (R, p by patch) of a block of samples; the arrays are filled in place."""
-        links, origins = self._link_states(q.T, v.T, vd.T)
-        f, m = self._newton_euler(links)
+        links, origins = self._link_states(q.T, v.T, vd.T, at_rest)
+        f, m = self._newton_euler(links, at_rest)
         base = links[0].p
         total = np.zeros((3, len(q)))
         for mass, c, link in zip(self.mass, self._com, links, strict=True):
@@ -165,8 +167,13 @@ class Mechanism:
         force[:, :3], force[:, 3:6] = f[0].T, m[0].T
         force[:, 6:] = torque.T + self._armature * vd[:, 6:]
 
-    def _link_states(self, q: np.ndarray, v: np.ndarray, vd: np.ndarray) -> tuple[list["_LinkState"], list]:
-        """Return the states of all links, and origin and axis of all joints in the world; samples are the last axis."""
+    def _link_states(
+        self, q: np.ndarray, v: np.ndarray, vd: np.ndarray, at_rest: bool
+    ) -> tuple[list["_LinkState"], list]:
+        """Return the states of all links, and origin and axis of all joints in the world; samples are the last axis.
+
+        ``at_rest`` states that v and vd are zero, so that all links have the rates of the base.
+        """
         zero = np.zeros((3, q.shape[1]))
         states: list[_LinkState] = [_LinkState(rotation_of(q[3:7]), q[:3], v[3:6], vd[:3], vd[3:6])]
         states += [states[0]] * (len(self.mass) - 1)
@@ -196,24 +203,25 @@ class Mechanism:
                 rate, accel = joint.multiplier * v[6 + i], joint.multiplier * vd[6 + i]
             else:
                 position, accel = np.full(q.shape[1], joint.offset), 0.0
-            slide = 0.0
             if joint.kind != "fixed":
                 e = axis @ R
                 if joint.kind == "prismatic":
                     arm = arm + e * position
-                    slide = 2 * cross(omega, e * rate) + e * accel
                 else:
                     R = _rotated_about(R, axis, position)
+            p, a = parent.p + arm, parent.a
+            if not at_rest:
+                a = a + cross(parent.alpha, arm) + cross(parent.omega, cross(parent.omega, arm))
+                if joint.kind == "prismatic":
+                    a = a + (2 * cross(omega, e * rate) + e * accel)
+                elif joint.kind != "fixed":
                     omega = omega + e * rate
                     alpha = alpha + e * accel + cross(parent.omega, e * rate)
-            p = parent.p + arm
-            spin = cross(parent.omega, arm)
-            a = parent.a + cross(parent.alpha, arm) + cross(parent.omega, spin) + slide
             states[joint.child] = _LinkState(R, p, omega, a, alpha)
             origins.append((p, e))
         return states, origins
 
-    def _newton_euler(self, links: list["_LinkState"]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    def _newton_euler(self, links: list["_LinkState"], at_rest: bool) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return the net non-gravitational force on each link, and its moment about the base origin."""
         base = links[0].p
         zero = np.zeros_like(base)
@@ -224,6 +232,11 @@ class Mechanism:
                 moments.append(zero)
                 continue
             r = c @ link.R
+            if at_rest:
+                f = mass * (link.a - STANDARD_GRAVITY[:, None])
+                forces.append(f)
+                moments.append(cross(link.p + r - base, f))
+                continue
             a = link.a + cross(link.alpha, r) + cross(link.omega, cross(link.omega, r))
             f = mass * (a - STANDARD_GRAVITY[:, None])
             spin = _rotate(link.R, inertia @ _rotate_back(link.R, link.omega))
@@ -409,7 +422,7 @@ def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the cross product a x b along the first axis (3, ...); `numpy.cross` takes several times as long."""
-    c = np.empty((3, *np.broadcast_shapes(a.shape[1:], b.shape[1:])))
+    c = np.empty(a.shape if a.shape == b.shape else (3, *np.broadcast_shapes(a.shape[1:], b.shape[1:])))
     c[0] = a[1] * b[2] - a[2] * b[1]
     c[1] = a[2] * b[0] - a[0] * b[2]
     c[2] = a[0] * b[1] - a[1] * b[0]

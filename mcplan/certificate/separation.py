@@ -15,6 +15,8 @@ Sources: E. Gilbert, D. Johnson & S. Keerthi, IEEE J. Robotics and Automation 4 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +29,8 @@ MAX_ITERATIONS, MAX_EXPANSIONS = 60, 80
 """Maximum number of iterations for the distance of separated solids, and for the depth of overlapping ones."""
 
 
-class Convex(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Convex:
     """A convex solid in a frame.
 
     Parameters
@@ -40,14 +43,14 @@ class Convex(NamedTuple):
     corners: np.ndarray
     ball: float = 0.0
     disc: float = 0.0
-    axis: np.ndarray = np.array([0.0, 0.0, 1.0])
+    axis: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
 
     @property
     def reach(self) -> float:
         """Upper bound of the distance of the farthest point from the origin of the frame (m)."""
         return float(np.linalg.norm(self.corners, axis=1).max()) + self.disc + self.ball
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[np.ndarray, float]:
         """Centre (3,) and radius of a bounding ball (m)."""
         centre = (self.corners.min(axis=0) + self.corners.max(axis=0)) / 2
@@ -60,7 +63,7 @@ class Convex(NamedTuple):
 
     def at(self, R: np.ndarray, p: np.ndarray) -> "Convex":
         """Return the solid in another frame, in which its own frame has the pose (R, p)."""
-        return self._replace(corners=self.corners @ R.T + p, axis=R @ self.axis)
+        return replace(self, corners=self.corners @ R.T + p, axis=R @ self.axis)
 
     def support(self, n: np.ndarray) -> np.ndarray:
         """Return the farthest points (M, 3) of the solid without its ball, along directions (M, 3)."""
@@ -88,8 +91,9 @@ class Placed(NamedTuple):
         """Return the farthest points (M, 3) without balls along directions (M, 3), world axes."""
         local = np.einsum("kji,kj->ki", self.R, n)
         points = np.empty_like(local)
-        for s in np.flatnonzero(np.bincount(self.solid_index, minlength=len(self.solids))).tolist():
-            rows = self.solid_index == s
+        present = set(self.solid_index.tolist())
+        for s in present:
+            rows = self.solid_index == s if len(present) > 1 else slice(None)
             points[rows] = self.solids[s].support(local[rows])
         return np.einsum("kij,kj->ki", self.R, points) + self.p
 

@@ -61,15 +61,13 @@ class LinearPrograms:
         """
         rows = np.concatenate([E, A])
         used = rows != 0.0
-        model = highspy.HighsLp()
-        model.num_row_, model.num_col_ = rows.shape
-        model.col_cost_ = c
-        model.col_lower_, model.col_upper_ = np.where(free, -np.inf, 0.0), np.full(len(c), np.inf)
-        model.row_lower_, model.row_upper_ = np.append(e, np.full(len(b), -np.inf)), np.append(e, b)
-        matrix = model.a_matrix_
-        matrix.format_ = highspy.MatrixFormat.kRowwise
-        matrix.start_ = np.append(0, np.cumsum(used.sum(axis=1)))
-        matrix.index_, matrix.value_ = np.nonzero(used)[1], rows[used]
+        row_ends, columns = np.cumsum(used.sum(axis=1)), np.nonzero(used)[1]
+        model = (
+            len(c), len(rows), len(columns), int(highspy.MatrixFormat.kRowwise), int(highspy.ObjSense.kMinimize), 0.0,
+            c, np.where(free, -np.inf, 0.0), np.full(len(c), np.inf),
+            np.append(e, np.full(len(b), -np.inf)), np.append(e, b),
+            np.append(0, row_ends), columns, rows[used], np.zeros(len(c), np.int32),
+        )  # fmt: skip
         basis, self._basis = self._basis, None
         if basis is not None and len(basis.col_status) == len(c) and len(basis.row_status) <= len(rows):
             basis.row_status = [*basis.row_status, *[HighsBasisStatus.kBasic] * (len(rows) - len(basis.row_status))]
@@ -77,8 +75,8 @@ class LinearPrograms:
                 return x
         return self._solve(model, None)  # infeasibility never depends on the start
 
-    def _solve(self, model: highspy.HighsLp, basis: HighsBasis | None) -> np.ndarray | None:
-        self._highs.passModel(model)
+    def _solve(self, model: tuple, basis: HighsBasis | None) -> np.ndarray | None:
+        self._highs.passModel(*model)
         if basis is not None:
             self._highs.setBasis(basis)
         self._highs.run()

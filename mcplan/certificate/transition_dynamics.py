@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.interpolate import BPoly
 
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.transition_balance import Balance
@@ -61,10 +60,7 @@ class TimedStates(NamedTuple):
 
 def timed_states(track: TransitionTrack, t: np.ndarray) -> TimedStates:
     """Return the states of a segment with a time parameterization at times (m,)."""
-    timing = track.segment.law
-    assert timing is not None
-    s_of_t = BPoly.from_derivatives(timing.times, np.stack([timing.path, timing.rate, timing.change], axis=1))
-    s, rate, change = (s_of_t(t, nu)[:, None] for nu in range(3))
+    s, rate, change = (track.path_of_time(t, nu)[:, None] for nu in range(3))
     q, v, vd = track.curve.states(s[:, 0])
     return TimedStates(q, rate * v, rate * rate * vd + change * v)
 

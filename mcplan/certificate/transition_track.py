@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from scipy.interpolate import BPoly
 
 from mcplan.certificate.curve import SegmentCurve, minimum_jerk
 from mcplan.certificate.goal_checks import distance_beyond
@@ -129,6 +130,13 @@ class TransitionTrack:
             return begin.rest
         at_begin, at_end = t <= self.curve.times[0], t >= self.duration
         return begin.rest if at_begin else end_rest if at_end else None
+
+    @cached_property
+    def path_of_time(self) -> BPoly:
+        """Time on the path (s) as a function of the time of the time-parameterized motion (s)."""
+        timing = self.segment.law
+        assert timing is not None
+        return BPoly.from_derivatives(timing.times, np.stack([timing.path, timing.rate, timing.change], axis=1))
 
     @cached_property
     def sliding_objects(self) -> frozenset[str]:

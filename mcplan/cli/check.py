@@ -31,8 +31,6 @@ def plan_problems(path: Path) -> list[Problem]:
 def run(arguments: Namespace) -> int:
     """Print every problem of every file."""
     from mcplan.cli.name_resolution import EXPERIMENT, PLAN, ROBOT, SCENARIO, find, kind_of
-    from mcplan.scenario.load import check_file, lint_file
-    from mcplan.sweep.command import check_experiment
 
     error_count = 0
     for file in arguments.files:
@@ -43,8 +41,12 @@ def run(arguments: Namespace) -> int:
             problems = list(error.problems)
         else:
             if kind_of(path) == EXPERIMENT:
+                from mcplan.sweep.command import check_experiment  # slow import
+
                 problems, summary = check_experiment(str(path))
             else:
+                from mcplan.scenario.load import check_file, lint_file
+
                 problems, warnings = check_file(path), lint_file(path)
                 if not problems and kind_of(path) == PLAN:
                     problems = plan_problems(path)

@@ -1,20 +1,20 @@
-"""Description of a robot, scenario or plan, as text and as JSON (``mcplan info``)."""
+"""Description of a robot, scenario or plan, as text and as JSON (``mcplan info``).
+
+What only one of them needs is imported where it is described.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mcplan.cli.name_resolution import PLAN, ROBOT, SCENARIO, find, kind_of
-from mcplan.planning.plan import PlannedStance
-from mcplan.planning.plan_file import load_plan
-from mcplan.robot.proposal.surface import shape_points
-from mcplan.robot.robot import Robot
-from mcplan.robot.robot_file import load_robot
-from mcplan.scenario.load import load_scenario
-from mcplan.scenario.scenario import Scenario, goal_text, stance_text
-from mcplan.textbook.constraint.contact_rows import stance_rank
+
+if TYPE_CHECKING:
+    from mcplan.planning.plan import PlannedStance
+    from mcplan.robot.robot import Robot
+    from mcplan.scenario.scenario import Scenario
 
 
 def describe(name: str, package_directories: Sequence[str] = ()) -> tuple[list[str], dict[str, Any]]:
@@ -28,18 +28,26 @@ def describe(name: str, package_directories: Sequence[str] = ()) -> tuple[list[s
     path = find(name, ROBOT, SCENARIO, PLAN, packages=[Path(folder) for folder in package_directories])
     kind = kind_of(path)
     if kind == ROBOT:
+        from mcplan.robot.robot_file import load_robot
+
         return describe_robot(load_robot(path, package_directories=package_directories))
     if kind == PLAN:
+        from mcplan.planning.plan_file import load_plan
+
         plan = load_plan(path)
         lines, values = describe_scenario(plan.scenario)
         motions = [_motion(stance) for stance in plan.stances]
         lines += ["", "plan", plan.summary(), "", "motions: duration, and smallest distance of bodies"]
         lines += [f"{k:3d}  {text}" for k, text in enumerate(map(_motion_text, motions)) if text]
         return lines, values | {"motions": motions}
-    return describe_scenario(load_scenario(path))
+    from mcplan.core.jit import interpreted
+    from mcplan.scenario.load import load_scenario
+
+    with interpreted():
+        return describe_scenario(load_scenario(path))
 
 
-def _motion(stance: PlannedStance) -> dict[str, Any] | None:
+def _motion(stance: "PlannedStance") -> dict[str, Any] | None:
     """Return the motion to a stance as plain values."""
     if stance.transition is None:
         return None
@@ -64,7 +72,7 @@ def _motion_text(motion: dict[str, Any] | None) -> str:
     return f"{change:24s} {motion['duration']:5.1f} s  {clearance}{bodies}{missed}"
 
 
-def describe_robot(robot: Robot) -> tuple[list[str], dict[str, Any]]:
+def describe_robot(robot: "Robot") -> tuple[list[str], dict[str, Any]]:
     """Describe a robot: size, joints with their limits, patches, postures."""
     limits = robot.limits
     width = _width(18, robot.joint_names)
@@ -120,7 +128,7 @@ def _width(minimum: int, texts: Iterable[str]) -> int:
     return max(minimum, *map(len, texts))
 
 
-def _links(robot: Robot) -> Iterator[str]:
+def _links(robot: "Robot") -> Iterator[str]:
     """Yield a table of the links: mass, collision shapes, their extent in link axes; other links in one line."""
     width = _width(24, robot.link_names)
     yield f"{'link':{width}s} {'mass':>8s}  {'extent of what collides':26s} shapes   [kg, m]"
@@ -136,8 +144,10 @@ def _links(robot: Robot) -> Iterator[str]:
         yield "frames: " + ", ".join(frames)
 
 
-def _link(robot: Robot, link: str) -> dict[str, Any]:
+def _link(robot: "Robot", link: str) -> dict[str, Any]:
     """Return mass (kg), extent (m, link axes) and kinds of the collision shapes of a link."""
+    from mcplan.robot.proposal.surface import shape_points
+
     description = robot.description.links[link]
     colliding = [geometry for geometry in description.geometry if geometry.role != "visual"]
     points = [shape_points(geometry.shape) @ geometry.R.T + geometry.p for geometry in colliding]
@@ -148,8 +158,11 @@ def _link(robot: Robot, link: str) -> dict[str, Any]:
     }
 
 
-def describe_scenario(scenario: Scenario) -> tuple[list[str], dict[str, Any]]:
+def describe_scenario(scenario: "Scenario") -> tuple[list[str], dict[str, Any]]:
     """Describe a scenario: environment, start, goal, and contact sequence, if any."""
+    from mcplan.scenario.scenario import goal_text, stance_text
+    from mcplan.textbook.constraint.contact_rows import stance_rank
+
     environment = scenario.environment
     lines = [f"{scenario.name}: {scenario.description}", f"robot: {scenario.robot.name}", f"file: {scenario.path}"]
     groups: dict[str, tuple[Any, ...]] = {
@@ -190,7 +203,7 @@ def describe_scenario(scenario: Scenario) -> tuple[list[str], dict[str, Any]]:
     return lines, values
 
 
-def _settings(scenario: Scenario) -> dict[str, dict[str, Any]]:
+def _settings(scenario: "Scenario") -> dict[str, dict[str, Any]]:
     """Return parameters, variants and settings of the file, with expressions unevaluated."""
     data = scenario.source.data if isinstance(scenario.source.data, dict) else {}
     return {key: dict(data.get(key) or {}) for key in ("parameters", "variants", "planner", "control", "simulation")}

@@ -7,7 +7,6 @@ All commands go through `find`, so that ``step``, ``step.plan``, ``step.plan.yam
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from mcplan.document.document import read_document
 from mcplan.document.file_kind import is_plan, is_tree_file
 from mcplan.errors import InputError, Problem, either
 from mcplan.util.bundled import ROBOTS, bundled_robots, bundled_scenarios
@@ -63,6 +62,8 @@ def kind_of(path: str | Path) -> str | None:
     if is_tree_file(path):
         return TREE
     if suffix in (".yaml", ".yml"):
+        from mcplan.document.document import read_document  # slow import, not needed to answer a misspelt name
+
         document = read_document(path, collect=True)
         keys = document.data if isinstance(document.data, dict) else {}
         if "urdf" in keys:

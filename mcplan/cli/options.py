@@ -131,8 +131,6 @@ def overrides_of(arguments: Namespace) -> dict[str, str]:
 def scenario_of(arguments: Namespace) -> "Scenario":
     """Load the scenario with its overrides and variant."""
     from mcplan.cli.name_resolution import PLAN, SCENARIO, find
-    from mcplan.scenario.lint import overridden_friction
-    from mcplan.scenario.load import load_scenario
     from mcplan.util.bars import note
 
     overrides = overrides_of(arguments)
@@ -140,7 +138,11 @@ def scenario_of(arguments: Namespace) -> "Scenario":
         # relative to the working directory, not to the scenario's folder
         is_path = Path(arguments.robot).suffix or len(Path(arguments.robot).parts) > 1
         overrides["robot"] = str(Path(arguments.robot).resolve()) if is_path else arguments.robot
-    scenario = load_scenario(find(arguments.scenario, SCENARIO, PLAN), overrides, arguments.variant)
+    path = find(arguments.scenario, SCENARIO, PLAN)
+    from mcplan.scenario.lint import overridden_friction  # only now: a misspelt name is answered at once
+    from mcplan.scenario.load import load_scenario
+
+    scenario = load_scenario(path, overrides, arguments.variant)
     if "environment.friction" in overrides and (replaced := overridden_friction(scenario.document)):
         note(str(replaced))
     return scenario

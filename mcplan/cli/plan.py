@@ -18,12 +18,12 @@ def declare(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Plan a scenario and write the plan file."""
-    from mcplan.planning.plan_file import save_plan
+    scenario = scenario_of(arguments)
+    from mcplan.planning.plan_file import save_plan  # only now: mistakes in a scenario are answered at once
     from mcplan.planning.search.tree import tree_path, write_tree
     from mcplan.sim.progress_bar import Working
     from mcplan.util.arguments import file_name
 
-    scenario = scenario_of(arguments)
     path = file_to_write(arguments.output or f"{file_name(scenario.name)}.plan.yaml", arguments.force, ".yaml", ".yml")
     try:
         result = plan_of(scenario, arguments.seed)

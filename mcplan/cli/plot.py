@@ -24,14 +24,15 @@ def declare(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Plot runs."""
     from mcplan.cli.name_resolution import RUN, find
-    from mcplan.sim.progress_bar import Working
-    from mcplan.view.plots import FIGURES, save_plots
 
     if arguments.together:
         return _plot_comparison(arguments)
+    paths = [find(name, RUN) for name in arguments.runs]
+    from mcplan.sim.progress_bar import Working  # only now: a misspelt name is answered at once
+    from mcplan.view.plots import FIGURES, save_plots
+
     outputs: list[tuple[Path, Path]] = []
-    for name in arguments.runs:
-        path = find(name, RUN)
+    for path in paths:
         run_directory = path if path.is_dir() else path.parent
         directory = Path(arguments.output) if arguments.output else run_directory / "plots"
         if arguments.output and len(arguments.runs) > 1:

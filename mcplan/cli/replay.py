@@ -1,6 +1,7 @@
 """Command ``mcplan replay``."""
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcplan.cli.options import check_port, open_in_browser, port_number
@@ -33,6 +34,9 @@ def declare(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Write the replay as a page or as pictures, or serve it on loopback until interrupted."""
+    from mcplan.cli.name_resolution import PLAN, RUN, TREE, find
+
+    path = find(arguments.run, RUN, PLAN, TREE)  # before slow imports: a misspelt name is answered at once
     from mcplan.cli.replay_files import check_files, output_files, write_files
     from mcplan.sim.progress_bar import Working
 
@@ -42,7 +46,7 @@ def run(arguments: Namespace) -> int:
         check_port(arguments.port)
     with Working("drawing"):
         # pictures show no certificate
-        page = _page(arguments.run, not files or any(file.kind == "html" for file in files))
+        page = _page(path, not files or any(file.kind == "html" for file in files))
     if files:
         with Working("drawing"):
             write_files(page, files, arguments.speed)
@@ -65,7 +69,7 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _page(name: str, with_certificate: bool) -> "Page":
+def _page(path: Path, with_certificate: bool) -> "Page":
     """Return the page of a run, of a plan with its search tree, or of a search tree.
 
     Parameters
@@ -73,13 +77,12 @@ def _page(name: str, with_certificate: bool) -> "Page":
     with_certificate : whether the page shows the certificate.
     """
     from mcplan.certificate.verify import verify as certify
-    from mcplan.cli.name_resolution import PLAN, RUN, TREE, find, kind_of
+    from mcplan.cli.name_resolution import PLAN, TREE, kind_of
     from mcplan.planning.plan_file import load_plan
     from mcplan.planning.search.tree import read_tree, tree_path
     from mcplan.view.plan_replay import search_page, stances_page
     from mcplan.view.replay import run_page
 
-    path = find(name, RUN, PLAN, TREE)
     kind = kind_of(path)
     if kind == TREE:
         return search_page(*read_tree(path))

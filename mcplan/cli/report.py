@@ -23,13 +23,14 @@ def declare(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Write the report of an existing run."""
-    from mcplan.api import save_report
     from mcplan.cli.name_resolution import RUN, find
-    from mcplan.sim.progress_bar import Working
 
     run = find(arguments.run, RUN)
     directory = run if run.is_dir() else run.parent
     path = file_to_write(arguments.output or directory / "report.html", arguments.force)
+    from mcplan.api import save_report  # only now: a misspelt name is answered at once
+    from mcplan.sim.progress_bar import Working
+
     with Working("verifying"):
         save_report(load_recorded_run(run), path)
     print(f"report: {path}")

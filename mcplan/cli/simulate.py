@@ -18,18 +18,19 @@ def declare(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Simulate a plan file, or plan a scenario first."""
-    from mcplan.cli.name_resolution import PLAN, SCENARIO, find
-    from mcplan.planning.plan_file import is_plan_file, load_plan
-    from mcplan.sim.progress_bar import Working
+    from mcplan.cli.name_resolution import PLAN, SCENARIO, find, kind_of
 
     path = find(arguments.scenario, SCENARIO, PLAN)
-    if not is_plan_file(path):
+    if kind_of(path) == SCENARIO:
         return plan_and_execute(scenario_of(arguments), arguments)
     for option in ("variant", "robot"):
         if (value := getattr(arguments, option)) is not None:
             raise InputError(f"--{option} {value}: {path} is a plan; give its scenario")
     if arguments.output:
         check_writable(Path(arguments.output), arguments.force, folder=True)
+    from mcplan.planning.plan_file import load_plan
+    from mcplan.sim.progress_bar import Working
+
     with Working("reading"):  # motions that no longer fit the settings are computed again
         plan = load_plan(path, overrides=overrides_of(arguments))
     check_before_work(plan.scenario, arguments)

@@ -24,6 +24,8 @@ def declare(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Run an experiment and write its results."""
     from mcplan.cli.name_resolution import EXPERIMENT, find
-    from mcplan.sweep.command import run_experiment
 
-    return run_experiment(find(arguments.experiment, EXPERIMENT), arguments)
+    path = find(arguments.experiment, EXPERIMENT)
+    from mcplan.sweep.command import run_experiment  # only now: a misspelt name is answered at once
+
+    return run_experiment(path, arguments)

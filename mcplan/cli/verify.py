@@ -25,9 +25,7 @@ def declare(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Recompute a run and print its certificate."""
-    from mcplan.certificate.verify import verify as certify
     from mcplan.cli.name_resolution import PLAN, RUN, find
-    from mcplan.sim.progress_bar import Working
 
     if arguments.engines:
         from mcplan.certificate.engines import engine_class
@@ -35,6 +33,9 @@ def run(arguments: Namespace) -> int:
         for name in arguments.engines:
             engine_class(name)  # report a missing engine before any work
     path = find(arguments.run, RUN, PLAN)
+    from mcplan.certificate.verify import verify as certify  # only now: a misspelt name is answered at once
+    from mcplan.sim.progress_bar import Working
+
     with Working("verifying"):
         if not arguments.engines:
             report = certify(path)

@@ -1,14 +1,16 @@
 """Kinds of files that the name or the first look at the content tells: plans and search trees."""
 
 import os
+from typing import TYPE_CHECKING
 
-from mcplan.document.document import Document
+if TYPE_CHECKING:
+    from mcplan.document.document import Document
 
 TREE_SUFFIX = ".tree.json"
 """End of the name of a search tree, which lies beside its plan."""
 
 
-def is_plan(document: Document) -> bool:
+def is_plan(document: "Document") -> bool:
     """Whether a document is a plan: every item of its ``stances`` has a posture."""
     data = document.data
     stances = data.get("stances") if isinstance(data, dict) else None

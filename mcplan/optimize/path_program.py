@@ -18,7 +18,6 @@ Source: Verscheure et al. (2009), IEEE T-AC 54(10), sec. II; the spline instead 
 from dataclasses import dataclass
 from functools import cache
 
-import cvxpy as cp
 import numpy as np
 from scipy.interpolate import BSpline
 
@@ -161,6 +160,8 @@ def least_time(program: PathProgram) -> tuple[float, np.ndarray, np.ndarray]:
     SolverFailed
         The program is infeasible, or no solution was found.
     """
+    import cvxpy as cp  # slow import, not needed to read or judge a plan
+
     basis, m = law_basis(), len(program.v)
     rows = np.repeat(np.arange(m), DEGREE + 1), (basis.start[:, None] + np.arange(DEGREE + 1)).ravel()
     X, D = np.zeros((m, basis.size)), np.zeros((m, basis.size))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from mcplan.document.document import dump_document
+from mcplan.document.build import PARSER, Mark, plain_value
+from mcplan.document.document import Document
 from mcplan.errors import InputError, RunError
 from mcplan.record.records import MeshRecord, RobotRecord, RunRecord
 from mcplan.robot.description import RobotWarning
@@ -33,7 +34,8 @@ def rebuild_plan(record: RunRecord) -> "Plan":
     """
     if not record.plan.document:
         raise RunError("this run has no plan document, so there is nothing to rebuild")
-    from mcplan.planning.plan_file import load_plan
+    from mcplan.planning.plan_file import plan_of
+    from mcplan.scenario.scenario import Scenario
 
     # the directory is kept until the robot is deleted, because recording the robot reads its files again
     directory = tempfile.TemporaryDirectory(prefix="mcplan-")
@@ -43,9 +45,8 @@ def rebuild_plan(record: RunRecord) -> "Plan":
             warnings.simplefilter("ignore", RobotWarning)
             document = {**record.plan.document, "robot": unpack_robot(record.robot, Path(directory.name)).name}
             document = unpack_scene(document, record.plan.meshes, Path(directory.name))
-            path = Path(directory.name) / "plan.yaml"
-            path.write_text(dump_document(document), encoding="utf-8")
-            plan = load_plan(path)
+            path = Path(directory.name) / "plan.yaml"  # no such file: it has no more than the document
+            plan = plan_of(Scenario.of(Document(str(path), plain_value(document), Mark(1))))
     except BaseException as error:
         directory.cleanup()
         if isinstance(error, InputError) and not isinstance(error, RunError):
@@ -66,8 +67,9 @@ def unpack_robot(record: RobotRecord, directory: Path) -> Path:
     text = record.files.get("robot.yaml")
     if text is None:
         return directory / "robot.urdf"
+    text = text.removeprefix("\ufeff")  # not counted by the parser
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = yaml.compose(text, Loader=PARSER)
     except yaml.YAMLError as error:
         raise RunError(f"the robot.yaml in this run cannot be read: {error}") from error
     pairs = node.value if isinstance(node, yaml.MappingNode) else []

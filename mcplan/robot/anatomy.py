@@ -65,6 +65,8 @@ class _RobotModel(Protocol):
     @property
     def postures(self) -> tuple[str, ...]: ...
     @property
+    def sizes(self) -> dict[str, float]: ...
+    @property
     def link_names(self) -> tuple[str, ...]: ...
     def posture(self, name: str) -> np.ndarray: ...
     def neutral(self) -> np.ndarray: ...
@@ -438,7 +440,7 @@ class RobotScale:
     def of(cls, robot: _RobotModel) -> "RobotScale":
         """Return the scale of a robot."""
         mass = (robot.mass / HRP2_MASS_KG) ** (1 / 3)
-        sizes = measure_sizes(robot)
+        sizes = robot.sizes
         leg = sizes["leg"] / HRP2_LEG_M if "leg" in sizes else mass
         areas = [float(np.ptp(robot.patches[name].polygon, axis=0).prod()) for name in robot.feet]
         sole = np.sqrt(max(areas)) / HRP2_SOLE_M if max(areas, default=0.0) > 0.0 else leg

@@ -68,6 +68,13 @@ def axis_rotation(axis: np.ndarray, angle: float) -> np.ndarray:
     return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * (K @ K)
 
 
+def rotation_vector(R: np.ndarray) -> np.ndarray:
+    """Return the rotation vector (3,), axis times angle (rad), of a rotation (3,3)."""
+    from scipy.spatial.transform import Rotation
+
+    return np.asarray(Rotation.from_matrix(R).as_rotvec())
+
+
 def base_orientation(q: np.ndarray) -> "Rotation":
     """Return the base orientation of a configuration (nq,) as a SciPy rotation."""
     from scipy.spatial.transform import Rotation
@@ -120,9 +127,7 @@ def pose_logarithm(R: np.ndarray, p: np.ndarray) -> np.ndarray:
 
     Source: Lynch & Park, Modern Robotics (2017), §3.3.3.
     """
-    from scipy.spatial.transform import Rotation
-
-    w = Rotation.from_matrix(R).as_rotvec()
+    w = rotation_vector(R)
     angle = float(np.linalg.norm(w))
     W = cross_matrix(w)
     if angle < 1e-4:

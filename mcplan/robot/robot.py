@@ -21,7 +21,7 @@ from mcplan.core.rigid_body.manifold import difference, integrate
 from mcplan.core.rigid_body.mass_matrix import mass_matrix
 from mcplan.core.rigid_body.tree import BALL, GRAVITY, MASS, TYPE, Tree, V, workspace, workspaces
 from mcplan.errors import InputError
-from mcplan.robot.anatomy import Fold, RobotScale, find_feet, find_folds
+from mcplan.robot.anatomy import Fold, RobotScale, find_feet, find_folds, measure_sizes
 from mcplan.robot.assemble import JointLimits, frame_offset
 from mcplan.robot.description import Geometry, UrdfModel, joint_unit
 from mcplan.robot.patch import MOUNT, Patch
@@ -163,6 +163,11 @@ class Robot:
     def mass(self) -> float:
         """Total mass, kg."""
         return float(self.tree.inertia[:, MASS].sum())
+
+    @cached_property
+    def sizes(self) -> dict[str, float]:
+        """Sizes by name (m), see `mcplan.robot.anatomy.measure_sizes`."""
+        return measure_sizes(self)
 
     @cached_property
     def scale(self) -> RobotScale:

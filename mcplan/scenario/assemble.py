@@ -1,21 +1,19 @@
 """Scenario assembly: from a document to the fields of a `Scenario`, or to all problems in the order of the file."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mcplan.document.build import Mark
-from mcplan.document.document import Document, dump_document, sort_by_line
+from mcplan.document.document import Document, sort_by_line
 from mcplan.errors import InputError, Problem, ScenarioError
 from mcplan.robot.patch import MOUNT
 from mcplan.robot.pose import rotation_from_quat
 from mcplan.scenario.check import Checker, name_problems
 from mcplan.scenario.environment_file import build_environment, expand_mesh
-from mcplan.scenario.parameters import resolve
+from mcplan.scenario.parameters import resolve, robot_place
 from mcplan.scenario.schema import ScenarioSpec, StanceItem, Start
 from mcplan.scenario.variant import check_variants, variant_document
 from mcplan.scene.contact import Contact
@@ -50,7 +48,10 @@ def assemble(
 
     ``robot`` is that of the document, if already loaded.
     """
-    document, unresolved = _resolve_document(source, variant, robot)
+    robot_problems: list[Problem] = []
+    if robot is None:
+        robot, robot_problems = _robot_or_similar(source)
+    document, unresolved = _resolve_document(source, variant, None if robot_problems else robot)
     spec, problems = document.examine(ScenarioSpec, salvage=True)
     if spec is not None and spec.environment.mesh is not None:
         document, new_problems = expand_mesh(document, spec.environment)
@@ -62,18 +63,12 @@ def assemble(
         ]
     # if the mesh was not read, for example under a misspelt key, names of surfaces cannot be checked
     if spec is None or unresolved or spec.environment.mesh is not None:
-        problems += unresolved
-        if robot is None:
-            robot, new_problems = _robot_or_similar(document)
-            problems += new_problems
+        problems += [*unresolved, *robot_problems]
         return None, sort_by_line([*problems, *_further_name_problems(problems, document, robot)])
     environment, new_problems = build_environment(spec.environment, document)
-    problems += new_problems
+    problems += [*new_problems, *robot_problems]
     if robot is None:
-        robot, new_problems = _robot_or_similar(document)
-        problems += new_problems
-        if robot is None:
-            return None, sort_by_line([*problems, *name_problems(document, None)])
+        return None, sort_by_line([*problems, *name_problems(document, None)])
     given_document = document
     if not problems:
         document, spec = _with_start_stance(document, spec, robot)
@@ -87,7 +82,6 @@ def assemble(
         problems.append(document.problem(("robot",), message))
     if problems:  # of a contact with two wrong names, the checker reports only the first
         return None, sort_by_line([*problems, *_further_name_problems(problems, given_document, robot)])
-    digest = hashlib.sha256((dump_document(document.data) + robot.digest).encode()).hexdigest()
     return dict(
         name=spec.name,
         description=spec.description,
@@ -102,7 +96,6 @@ def assemble(
         path=document.path,
         document=document,
         source=source,
-        digest=digest,
     ), []
 
 
@@ -138,9 +131,7 @@ def _resolve_document(source: Document, variant: int | None, robot: "Robot | Non
 def _load_document_robot(name: str, document: Document) -> "Robot":
     from mcplan.robot.robot_file import load_robot
 
-    path = Path(name)
-    is_path = path.suffix.lower() in (*SUFFIXES, ".urdf", ".xml") or len(path.parts) > 1
-    return load_robot(Path(document.path).parent / path if is_path else name)
+    return load_robot(robot_place(name, document))
 
 
 def _robot_or_similar(document: Document) -> tuple["Robot | None", list[Problem]]:
@@ -224,6 +215,8 @@ def _place_base(
 
 
 def _quat_wxyz(R: np.ndarray) -> np.ndarray:
-    from scipy.spatial.transform import Rotation
+    if np.array_equal(R, np.eye(3)):
+        return np.array([1.0, 0.0, 0.0, 0.0])
+    from scipy.spatial.transform import Rotation  # slow import
 
     return np.array(Rotation.from_matrix(R).as_quat(canonical=True, scalar_first=True))

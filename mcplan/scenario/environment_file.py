@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from mcplan.document.document import Document
 from mcplan.errors import InputError, Problem
 from mcplan.scenario.schema import BarSpec, EnvironmentSpec, ObjectSpec, ObstacleSpec, SolidSpec, SurfaceSpec
 from mcplan.scenario.values import environment_data
 from mcplan.scene.environment import Bar, Environment, FreeObject, Obstacle, Surface, Thing
+from mcplan.scene.spec import PoseSpec
 
 if TYPE_CHECKING:
     from mcplan.robot.description import Shape
@@ -212,8 +212,7 @@ def _detect_cached(
             vertices, faces = read_height_map(path, *grid) if suffix in GRIDS else read_mesh(path)
     except MeshError as reason:
         raise InputError(f"{path.name}: {reason}") from None
-    rotation = Rotation.from_euler("xyz", UP_RPY[up]).as_matrix()
-    world_vertices = scale * vertices @ rotation.T @ np.array(pose[3:]).reshape(3, 3).T + pose[:3]
+    world_vertices = scale * vertices @ PoseSpec(rpy=UP_RPY[up]).R.T @ np.array(pose[3:]).reshape(3, 3).T + pose[:3]
     size = float(np.ptp(world_vertices, axis=0).max())
     if size > MAX_SCENE_SIZE_M:
         raise InputError(f"{path.name}: {size:.0f} m across; is it in mm? environment: {{scale: 0.001}}")

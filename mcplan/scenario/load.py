@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mcplan.core.jit import interpreted
 from mcplan.document.document import Document, read_document
 from mcplan.errors import InputError, Problem, ScenarioError
 from mcplan.scenario.assemble import SUFFIXES, assemble
@@ -92,7 +93,8 @@ def check_file(path: str | os.PathLike[str]) -> list[Problem]:
         if isinstance(document.data, dict) and "urdf" in document.data:
             load_robot(document.path)
             return []
-        return assemble(document)[1]
+        with interpreted():
+            return assemble(document)[1]
     except InputError as error:
         return list(error.problems)
 
@@ -107,4 +109,5 @@ def lint_file(path: str | os.PathLike[str]) -> list[Problem]:
         return []
     if "urdf" in document.data:
         return lint_robot(document)
-    return lint(resolve(document)[0])
+    with interpreted():
+        return lint(resolve(document)[0])

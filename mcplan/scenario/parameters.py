@@ -31,7 +31,7 @@ import numpy as np
 from mcplan.document.build import Mark
 from mcplan.document.document import Document
 from mcplan.errors import InputError, Problem
-from mcplan.robot.anatomy import find_hands, measure_sizes
+from mcplan.robot.anatomy import find_hands
 from mcplan.scenario.expression import ROBOT, Expression, ExpressionError, is_name, same_name
 from mcplan.scenario.schema import ScenarioSpec
 from mcplan.util.spelling import closest_name
@@ -62,23 +62,28 @@ def _load_cached(path: str, stamp: float) -> "Robot":
     return load_robot(path)
 
 
+def robot_place(name: str, document: Document) -> str | Path:
+    """Return a robot as it is loaded: a bundled name, or a path relative to the document's file."""
+    path = Path(name)
+    is_path = path.suffix.lower() in (".yaml", ".yml", ".urdf", ".xml") or len(path.parts) > 1
+    return Path(document.path).parent / path if is_path else name
+
+
 def robot_of(document: Document) -> "Robot | None":
     """Return the robot of a scenario, or None if it cannot be loaded."""
     name = document.data.get("robot") if isinstance(document.data, dict) else None
     if not isinstance(name, str):
         return None
-    path = Path(name)
-    is_path = path.suffix.lower() in (".yaml", ".yml", ".urdf", ".xml") or len(path.parts) > 1
-    path_or_name = Path(document.path).parent / path if is_path else path
+    place = robot_place(name, document)
     try:
-        return _load_cached(str(path_or_name), os.stat(path_or_name).st_mtime if is_path else 0.0)
+        return _load_cached(str(place), os.stat(place).st_mtime if isinstance(place, Path) else 0.0)
     except (InputError, OSError):  # reported where the robot itself is read
         return None
 
 
 def robot_sizes(robot: "Robot") -> dict[str, float]:
     """Return the sizes (m) of a robot by name, without those that it does not have, such as those of arms."""
-    return {name: round(value, 3) for name, value in measure_sizes(robot).items()}
+    return {name: round(value, 3) for name, value in robot.sizes.items()}
 
 
 def size_values(document: Document, robot: "Robot | None" = None) -> dict[str, float]:

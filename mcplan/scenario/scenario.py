@@ -1,8 +1,10 @@
 """Scenario: robot, environment, start, goal, and the settings of planner, control and simulation."""
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,7 +106,6 @@ class Scenario:
     path : path of the file.
     document : content of the file, with overrides applied and expressions evaluated.
     source : the unresolved document, with its ``parameters`` and ``variants``.
-    digest : SHA-256 (hex) of the resolved values and of the robot.
 
     Raises
     ------
@@ -125,7 +126,6 @@ class Scenario:
     path: str
     document: Document
     source: Document
-    digest: str
 
     def __init__(
         self,
@@ -193,6 +193,11 @@ class Scenario:
         description = f"<p>{escape(self.description)}</p>" if self.description else ""
         environment = folded("environment", self.environment._repr_html_())
         return html_of(self, description, html_table(["", ""], rows), environment)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hex) of the resolved values and of the robot."""
+        return hashlib.sha256((dump_document(self.document.data) + self.robot.digest).encode()).hexdigest()
 
     def control_in(self, physics: str) -> ControlSettings:
         """Return the control settings for a physics back end; default values are scaled to the robot's size."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import BaseModel
-from scipy.spatial import ConvexHull, QhullError
 
 from mcplan.errors import InputError
 from mcplan.robot.pose import quat_from_rotation
@@ -149,6 +148,8 @@ def _relocated_mesh(item: dict[str, Any], home: Path, directory: Path) -> dict[s
 
 def _hull(mesh: Mapping[str, Any], home: Path) -> list[list[float]] | None:
     """Return the corners of the convex hull of a mesh file; None if the file cannot be read."""
+    from scipy.spatial import QhullError  # slow import
+
     from mcplan.robot.mesh_file import MeshError, MeshFiles
 
     try:
@@ -160,6 +161,8 @@ def _hull(mesh: Mapping[str, Any], home: Path) -> list[list[float]] | None:
 
 def _corners(vertices: np.ndarray) -> np.ndarray:
     """Return at most ``MAX_HULL_CORNERS`` corners (k,3) of a hull, at least ``MIN_HULL_THICKNESS`` thick."""
+    from scipy.spatial import ConvexHull
+
     from mcplan.scene.detection.obstacles import directions
 
     centroid = vertices.mean(axis=0)

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pydantic
-from scipy.spatial.transform import Rotation
 
 from mcplan.document.document import Document
 from mcplan.errors import Problem
@@ -48,6 +47,8 @@ def start_after_motion(data: dict[str, Any], motion: tuple[float, float, float])
         base = PoseSpec.model_validate_json(json.dumps(start["base"]), strict=True)
     except (pydantic.ValidationError, ValueError):
         return start
+    from scipy.spatial.transform import Rotation  # slow import
+
     rotation = Rotation.from_euler("z", motion[2])
     pivot = base.p
 
@@ -65,6 +66,8 @@ def start_after_motion(data: dict[str, Any], motion: tuple[float, float, float])
 def _pose_after_motion(pose: dict[str, Any], p: np.ndarray, yaw: float) -> dict[str, Any]:
     new_pose = dict(pose) | {"xyz": p.tolist()}
     if pose.get("quat_wxyz") is not None:
+        from scipy.spatial.transform import Rotation
+
         new_rotation = Rotation.from_euler("z", yaw) * Rotation.from_quat(pose["quat_wxyz"], scalar_first=True)
         return new_pose | {"quat_wxyz": new_rotation.as_quat(scalar_first=True).tolist()}
     roll, pitch, old_yaw = pose.get("rpy") or (0.0, 0.0, 0.0)

@@ -11,7 +11,6 @@ Source: Lynch & Park, Modern Robotics (2017), §3.3.3.
 """
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from mcplan.core.algebra.free_motion import free_motion
 from mcplan.robot.pose import Pose, cross_matrix, pose_logarithm
@@ -61,6 +60,8 @@ def is_outdated(contact: Contact, contact_pose: Pose, pose: Pose) -> bool:
 
 def _exponential(xi: np.ndarray) -> Pose:
     """Return the pose whose logarithm is the twist ``xi`` (6,), linear then angular."""
+    from scipy.spatial.transform import Rotation
+
     W, angle = cross_matrix(xi[3:]), float(np.linalg.norm(xi[3:]))
     if angle < 1e-4:
         b, c = 0.5 - angle**2 / 24.0, 1.0 / 6.0 - angle**2 / 120.0

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
-from mcplan.robot.pose import Pose
+from mcplan.robot.pose import Pose, rotation_vector
 from mcplan.robot.robot import Robot
 
 
@@ -126,7 +125,7 @@ class Contact:
         """Return the displacement (3,) of a ball that has rolled to the link rotation R (3,3): ``radius phi x n``."""
         if not self.radius:
             return np.zeros(3)
-        return self.radius * np.cross(Rotation.from_matrix(R @ self.R.T).as_rotvec(), self.normal)
+        return self.radius * np.cross(rotation_vector(R @ self.R.T), self.normal)
 
     def at(self, R: np.ndarray, p: np.ndarray) -> "Contact":
         """Return the contact at another pose of its patch, which may have turned about free axes, or rolled."""

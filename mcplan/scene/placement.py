@@ -22,12 +22,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from mcplan.document.document import Document
 from mcplan.errors import InputError
 from mcplan.robot.patch import MOUNT
-from mcplan.robot.pose import quat_from_rotation
+from mcplan.robot.pose import quat_from_rotation, rotation_vector
 from mcplan.scene.contact import Contact, axis_freedoms, ball_selection, constrained_directions, rotation_about
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.polygon import clip, erode, half_planes, max_excess, nearest
@@ -87,7 +86,7 @@ def place_on_surface(
         assert near is not None
         target_xy = (surface.R.T @ (near[1] - surface.p))[:2]
         if radius:  # x and y are those of the upright ball: subtract the displacement by rolling
-            phi = Rotation.from_matrix(surface.R.T @ near[0] @ R_SP.T).as_rotvec()
+            phi = rotation_vector(surface.R.T @ near[0] @ R_SP.T)
             target_xy -= radius * np.array([phi[1], -phi[0]])
         origin = _nearest_origin(spec, surface, rotated_polygon, target_xy)
     excess = max_excess(origin + rotated_polygon, surface.polygon)

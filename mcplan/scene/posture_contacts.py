@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
 from mcplan.robot.patch import Patch
+from mcplan.robot.pose import rotation_vector
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
@@ -136,7 +136,7 @@ def _deviation(X: np.ndarray, contact: Contact) -> tuple[float, float]:
     """Return the deviation (m, rad) of a patch at ``X`` from a contact, in its constrained directions."""
     if contact.radius:
         return float(np.linalg.norm(X[:3, 3] - contact.p - contact.rolled(X[:3, :3]))), 0.0
-    angles = Rotation.from_matrix(contact.R.T @ X[:3, :3]).as_rotvec()
+    angles = rotation_vector(contact.R.T @ X[:3, :3])
     deviation = contact.selection.T @ (
         contact.selection @ np.concatenate([contact.R.T @ (X[:3, 3] - contact.p), angles])
     )

@@ -6,9 +6,9 @@ overhang an edge, or span the seams of a floor that consists of several convex s
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial import ConvexHull
 
 from mcplan.errors import InputError
 from mcplan.robot.description import Box, MeshShape, Shape
@@ -16,6 +16,9 @@ from mcplan.robot.solid import shape_inertia
 from mcplan.scene.contact import Carrier, Contact
 from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.scene.polygon import clip, half_planes, max_excess, uncovered_area
+
+if TYPE_CHECKING:
+    from scipy.spatial import ConvexHull
 
 CONTACT_TOLERANCE = 2e-3
 """Corners within this distance (m) of a surface touch it; an object does not rest on an area narrower than this."""
@@ -49,7 +52,7 @@ def _supports_com(contact: Contact, com: np.ndarray) -> bool:
     """Whether the centre of mass (3,) projects vertically into the hull of a contact's points; else the object tips."""
     points, n = contact.world_points, contact.normal
     projection = com - [0.0, 0.0, n @ (com - points[0]) / n[2]]
-    hull = ConvexHull((points - points[0]) @ contact.axes[:, :2])
+    hull = _hull((points - points[0]) @ contact.axes[:, :2])
     in_plane = (projection - points[0]) @ contact.axes[:, :2]
     return bool((hull.equations @ [*in_plane, 1.0]).max() <= CONTACT_TOLERANCE)
 
@@ -63,7 +66,7 @@ def _face_contacts(thing: FreeObject, surfaces: Iterable[Surface]) -> Iterator[C
         touches = np.abs(local[:, 2]) < CONTACT_TOLERANCE
         if surface.normal[2] < POSE_ROUNDING or _is_degenerate(local[touches, :2]):
             continue
-        face_corners = corners[touches][ConvexHull(local[touches, :2]).vertices]
+        face_corners = corners[touches][_hull(local[touches, :2]).vertices]
         if max_excess(local[touches, :2], surface.polygon) <= CONTACT_TOLERANCE:
             yield _contact(thing, surface, face_corners)
         else:
@@ -74,7 +77,7 @@ def _face_contacts(thing: FreeObject, surfaces: Iterable[Surface]) -> Iterator[C
         if wide_parts:
             surface = wide_parts[0][0]
             world = np.concatenate([part for _, part in wide_parts])
-            yield _contact(thing, surface, world[ConvexHull((world - surface.p) @ surface.R[:, :2]).vertices])
+            yield _contact(thing, surface, world[_hull((world - surface.p) @ surface.R[:, :2]).vertices])
 
 
 def _contact(thing: FreeObject, surface: Surface, points: np.ndarray) -> Contact:
@@ -135,14 +138,14 @@ def _tops(thing: FreeObject) -> Iterator[Surface]:
     if not isinstance(thing.shape, Box | MeshShape):
         return
     corners = thing.p + _corners(thing) @ thing.R.T
-    planes = ConvexHull(corners, qhull_options="QJ").equations  # a flat mesh has a hull, too
+    planes = _hull(corners, "QJ").equations  # a flat mesh has a hull, too
     for plane in planes[planes[:, 2] > 0.5]:
         face = corners[np.abs(corners @ plane[:3] + plane[3]) < CONTACT_TOLERANCE]
         t1 = np.linalg.svd(plane[None, :3])[2][1]
         R = np.column_stack([t1, np.cross(plane[:3], t1), plane[:3]])
         local = (face - face[0]) @ R[:, :2]
         if not _is_degenerate(local):
-            yield Surface(thing.name, R, face[0], local[ConvexHull(local).vertices])
+            yield Surface(thing.name, R, face[0], local[_hull(local).vertices])
 
 
 def slides(begin: Contact | None, end: Contact | None, environment: Environment) -> bool:
@@ -158,7 +161,7 @@ def slides(begin: Contact | None, end: Contact | None, environment: Environment)
     path = np.concatenate([begin.world_points, begin.world_points + end.p - begin.p])
     origin, axes = begin.world_points[0], begin.axes[:, :2]
     swept = (path - origin) @ axes
-    swept = swept[ConvexHull(swept).vertices]
+    swept = swept[_hull(swept).vertices]
     supporting = []
     for surface in environment.surfaces:
         distance = (path - surface.p) @ surface.normal
@@ -176,3 +179,10 @@ def _corners(thing: FreeObject) -> np.ndarray:
     if isinstance(shape, MeshShape):
         return shape.vertices
     raise InputError(f"object {thing.name}: expected a box or a mesh; a {type(shape).__name__.lower()} has no corners")
+
+
+def _hull(points: np.ndarray, options: str | None = None) -> "ConvexHull":
+    """Return the convex hull of points (k,d), computed with options of Qhull."""
+    from scipy.spatial import ConvexHull  # slow import, not needed without objects
+
+    return ConvexHull(points, qhull_options=options)

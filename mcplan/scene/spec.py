@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
-from scipy.spatial.transform import Rotation
 
 from mcplan.robot.pose import quat_from_rotation
 
@@ -64,9 +63,13 @@ class PoseSpec(Spec):
     @property
     def R(self) -> np.ndarray:
         """Rotation (3,3): ``Rz(yaw) Ry(pitch) Rx(roll)``, or that of the quaternion, normalised."""
+        if self.quat_wxyz is None and not any(self.rpy or ()):
+            return np.eye(3)
+        from scipy.spatial.transform import Rotation  # slow import, not needed by a level scene
+
         if self.quat_wxyz is not None:
             return Rotation.from_quat(self.quat_wxyz, scalar_first=True).as_matrix()
-        return Rotation.from_euler("xyz", self.rpy or (0.0, 0.0, 0.0)).as_matrix()
+        return Rotation.from_euler("xyz", self.rpy).as_matrix()
 
     @property
     def p(self) -> np.ndarray:

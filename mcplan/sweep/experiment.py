@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from pathlib import Path
 from typing import Any
 
 from mcplan.document.document import Document, read_document, sort_by_line
@@ -140,8 +141,9 @@ def load_experiment(
     where_errors = list(where_problems(document, spec, axes))
     problems += where_errors
     scenarios: dict[str, Scenario] = {}
+    robots: dict[str | Path, Robot] = {}  # each is loaded once
     for index, name in enumerate(spec.scenarios):
-        checker = ScenarioChecker(document, spec, axes, index, elsewhere)
+        checker = ScenarioChecker(document, spec, axes, index, robots, elsewhere)
         if not where_errors:  # otherwise the cases of a scenario are unknown
             checker.try_values()
         problems += checker.problems

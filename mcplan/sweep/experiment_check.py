@@ -7,8 +7,10 @@ from typing import Any
 
 from mcplan.document.document import Document, read_document
 from mcplan.errors import InputError, Problem, ScenarioError
+from mcplan.robot.robot import Robot
 from mcplan.scenario.assemble import SUFFIXES
 from mcplan.scenario.load import find_scenario
+from mcplan.scenario.parameters import robot_place
 from mcplan.scenario.scenario import Scenario
 from mcplan.sweep.axes import Axis, Key, axes_of, combinations, display_name, seeds_of
 from mcplan.sweep.columns import COLUMNS, Kind, kind_of
@@ -24,6 +26,7 @@ class ScenarioChecker:
     ----------
     document : content of the experiment file.
     index : index of the scenario in the experiment's list.
+    robots : robots loaded so far by name or path, to which the scenario's is added.
     elsewhere : whether cases run on other machines, which may have packages that are not installed here.
 
     Attributes
@@ -33,17 +36,23 @@ class ScenarioChecker:
     """
 
     def __init__(
-        self, document: Document, spec: ExperimentSpec, axes: tuple[Axis, ...], index: int, elsewhere: bool = False
+        self,
+        document: Document,
+        spec: ExperimentSpec,
+        axes: tuple[Axis, ...],
+        index: int,
+        robots: dict[str | Path, Robot],
+        elsewhere: bool = False,
     ):
         self.scenario: Scenario | None = None
         self.problems: list[Problem] = []
         self._document, self._spec, self._axes, self._elsewhere = document, spec, axes, elsewhere
+        self._robots = robots
         self._key: Key = ("scenarios", index)
         self._name = spec.scenarios[index]
         try:
             file = find_scenario(self._path())
-            source = read_document(file, ScenarioError)
-            self.scenario = Scenario.of(source)
+            self.scenario = self._load(read_document(file, ScenarioError))
         except InputError as error:
             self.problems += [document.problem(self._key, str(problem)) for problem in error.problems]
 
@@ -51,6 +60,14 @@ class ScenarioChecker:
         """Add a problem for each value that is invalid in the scenario; nothing if the scenario itself is invalid."""
         if self.scenario is not None:
             self.problems += dict.fromkeys(self._value_problems())
+
+    def _load(self, source: Document, variant: int | None = None) -> Scenario:
+        """Return the scenario of a document, or its variant, with the robot if it is loaded already."""
+        name = source.data.get("robot") if isinstance(source.data, dict) else None
+        place = robot_place(name, source) if isinstance(name, str) else ""
+        scenario = Scenario.of(source, variant, self._robots.get(place))
+        self._robots[place] = scenario.robot
+        return scenario
 
     def _path(self) -> str:
         """Return the scenario's name, or its path; paths in an experiment are relative to its file."""
@@ -83,8 +100,7 @@ class ScenarioChecker:
         seed = seeds_of(self._spec)[0] if self._spec.variants else None
         try:
             document = self.scenario.source.with_overrides(overrides, ScenarioError) if overrides else None
-            robot = None if "robot" in overrides else self.scenario.robot
-            scenario = Scenario.of(document or self.scenario.source, seed, robot)
+            scenario = self._load(document or self.scenario.source, seed)
             if self._spec.steps == "simulate":
                 _check_simulation(scenario, self._elsewhere)
         except InputError as error:

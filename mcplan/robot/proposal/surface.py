@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from mcplan.robot.anatomy import links_of_bodies
 from mcplan.robot.description import Box, Geometry, MeshShape, Sphere
@@ -119,6 +118,8 @@ def inscribed_rectangle(points: np.ndarray, steps: int = 31) -> tuple[np.ndarray
 
     Its sides along y are at two of ``steps`` equidistant values of x.
     """
+    from scipy.spatial import ConvexHull, QhullError  # slow import
+
     try:
         corners = points[ConvexHull(points).vertices]
     except (QhullError, ValueError):  # a point or a line
@@ -145,6 +146,8 @@ def flattest_direction(points: np.ndarray, towards: np.ndarray, axes: np.ndarray
     Candidates are ``towards``, and the ``axes`` (m,3) and normals of the convex hull within 30 degrees of it. An axis
     is preferred unless the rectangle of another candidate is more than a tenth larger.
     """
+    from scipy.spatial import ConvexHull, QhullError
+
     towards = towards / np.linalg.norm(towards)
     candidates = [(axis, 1.1) for axis in axes if axis @ towards > np.cos(np.deg2rad(30))] + [(towards, 1.0)]
     try:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
+from mcplan.robot.pose import rotation_vector
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.textbook.constraint.contact_rows import contact_rows
@@ -183,4 +183,4 @@ def _contact_errors(
 
 def _rotation(R: np.ndarray, goal: np.ndarray) -> np.ndarray:
     """Return the rotation vector (3,), world axes, from R to the goal."""
-    return np.asarray(Rotation.from_matrix(goal @ R.T).as_rotvec())
+    return rotation_vector(goal @ R.T)

@@ -148,6 +148,8 @@ class WholeBodyController:
         if not self.tasks.further:  # a user's task may expect calls in ticks only
             self.terms.update(self.plan.stances[0].q, np.zeros(self._nv))
             self.tasks.rehearse(self.terms, self.motion)
+            self._slip_detector.update(0.0, self.terms, self.motion, {})
+            self._stepping.rehearse(self.terms, self.motion)
 
     def step(
         self,

@@ -374,6 +374,11 @@ class Stepping:
         for contacts in (*(stance.contacts for stance in plan.stances), *(part.contacts for part in plan.segments)):
             self._region(contacts)
 
+    def rehearse(self, terms: Terms, motion: Motion) -> None:
+        """Look at the balance once without effect, to load the compiled kernel before the run."""
+        if (region := self._support(motion)) is not None:
+            self._is_balanced(region, terms)
+
     def update(self, t: float, terms: Terms, motion: Motion, machine: Machine) -> Diversion | None:
         """Return the recovery step, or step back, to insert at time t (s), or None.
 

@@ -153,9 +153,10 @@ class TaskSet:
             self.avoidance.cache_fixed_pairs(contacts)
 
     def rehearse(self, terms: Terms, motion: Motion) -> None:
-        """Solve once without effect, to load the compiled kernels before the run."""
-        self.follow(0.0, terms, motion)
-        self.solve(0.0, terms, motion)
+        """Solve without effect, to load the compiled kernels before the run; at rest the second time takes others."""
+        for _ in range(2):
+            self.follow(0.0, terms, motion)
+            self.solve(0.0, terms, motion)
         self.pool.rehearse()
         self._previous, self._torque = None, None
         self.held.scale_stiffness(1.0)

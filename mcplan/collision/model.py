@@ -16,6 +16,7 @@ from mcplan.collision.pairs import protruding_patches, self_pairs
 from mcplan.core.bundle import SOUND, check
 from mcplan.core.distance.many import fill_distance_rows, fill_distances, find_smallest
 from mcplan.core.distance.pair import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
+from mcplan.core.distance.path import find_close
 from mcplan.core.distance.shape import Shapes
 from mcplan.core.posture.collision_free import PostureSurroundings
 from mcplan.core.whole_body.corner_rows import Faces
@@ -235,6 +236,17 @@ class CollisionModel:
             self.robot.tree, self.shapes_at(objects), self.indices, margins, q, space.scratch, space.found, space.values
         )
         return self._distances(q, space.found[:count], space.values[:count], touching)[0] if count else None
+
+    def are_close(self, q: np.ndarray, margins: np.ndarray) -> np.ndarray:
+        """Return for each row of ``margins`` (L, P), m, whether a pair is within its margin at a posture of q (m, nq).
+
+        Minus infinity excludes a pair.
+        """
+        space, is_close = self._space(), np.empty(len(margins), bool)
+        find_close(
+            self.robot.tree, self.shapes, self.indices, margins, q, space.scratch, space.found, space.values, is_close
+        )
+        return is_close
 
     def constraint_rows(
         self,

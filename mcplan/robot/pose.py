@@ -3,6 +3,7 @@
 SciPy's rotations are imported where they are used: that takes longer than loading a robot.
 """
 
+from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,7 +85,16 @@ def base_orientation(q: np.ndarray) -> "Rotation":
 
 def base_rotation(q: np.ndarray) -> np.ndarray:
     """Return the rotation (3,3) of the base of a configuration (nq,)."""
-    return np.asarray(base_orientation(q).as_matrix())
+    w, x, y, z = q[3:7].tolist()
+    length = sqrt(x * x + y * y + z * z + w * w)
+    w, x, y, z = w / length, x / length, y / length, z / length
+    return np.array(
+        [
+            [x * x - y * y - z * z + w * w, 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), -x * x + y * y - z * z + w * w, 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), -x * x - y * y + z * z + w * w],
+        ]
+    )
 
 
 def with_base(q: np.ndarray, p: np.ndarray, orientation: "Rotation") -> np.ndarray:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -93,12 +94,16 @@ class Contact:
         return f"Contact({self.patch!r} on {self.support!r}, {self.kind}, {coordinates})"
 
     def __post_init__(self):
-        for item in fields(self):
-            value = getattr(self, item.name)
+        for name in _FIELDS:
+            value = getattr(self, name)
             if isinstance(value, np.ndarray):
-                value = np.array(value, float)
-                value.flags.writeable = False
-                object.__setattr__(self, item.name, value)
+                object.__setattr__(self, name, _frozen(value))
+
+    def _with(self, **changes: Any) -> "Contact":
+        """Return a copy with some changes; it shares the other values, whose arrays are read-only."""
+        copy, values = object.__new__(Contact), self.__dict__
+        copy.__dict__.update({name: values[name] for name in _FIELDS}, **changes)
+        return copy
 
     @property
     def normal(self) -> np.ndarray:
@@ -130,13 +135,14 @@ class Contact:
     def at(self, R: np.ndarray, p: np.ndarray) -> "Contact":
         """Return the contact at another pose of its patch, which may have turned about free axes, or rolled."""
         if self.radius:
-            return replace(self, p=p)
-        return replace(self, R=R, p=p, axes=self.axes_at(R))
+            return self._with(p=_frozen(p))
+        return self._with(R=_frozen(R), p=_frozen(p), axes=_frozen(self.axes_at(R)))
 
     def moved(self, begin: Pose, end: Pose) -> "Contact":
         """Return the contact after its support has moved from one pose (R, p) to another; its carrier is unchanged."""
         R = end[0] @ begin[0].T
-        return replace(self, R=R @ self.R, p=end[1] + R @ (self.p - begin[1]), axes=R @ self.axes)
+        p = end[1] + R @ (self.p - begin[1])
+        return self._with(R=_frozen(R @ self.R), p=_frozen(p), axes=_frozen(R @ self.axes))
 
     def with_margin(self, friction: float, force: float | None = None) -> "Contact":
         """Return the contact, and its carrier, with friction and force limits scaled down.
@@ -145,13 +151,16 @@ class Contact:
         """
         force = friction if force is None else force
         carrier = self.carrier and self.carrier.with_margin(friction, force)
-        return replace(
-            self,
+        return self._with(
             friction=friction * self.friction,
             max_force=force * self.max_force,
             max_moment=force * self.max_moment,
             carrier=carrier,
         )
+
+    def with_points(self, points: np.ndarray) -> "Contact":
+        """Return the contact with other contact points (k, 3)."""
+        return self._with(points=_frozen(points))
 
     @cached_property
     def free(self) -> np.ndarray:
@@ -192,6 +201,16 @@ class Contact:
     def to_data(self) -> dict[str, object]:
         """Return the contact as a mapping with the keys of files."""
         return {"patch": self.patch, "surface": self.support, **self.coordinates, **self.options}
+
+
+_FIELDS = tuple(item.name for item in fields(Contact))
+
+
+def _frozen(value: np.ndarray) -> np.ndarray:
+    """Return a read-only copy of an array, as floats."""
+    value = np.array(value, float)
+    value.flags.writeable = False
+    return value
 
 
 def contact_of(contacts: Iterable[Contact], patch: str) -> Contact:

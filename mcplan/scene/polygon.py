@@ -62,18 +62,20 @@ def clip(points: np.ndarray, A: np.ndarray, b: np.ndarray) -> np.ndarray:
     Algorithm of Sutherland and Hodgman (1974): one half-plane at a time.
     """
     for a, limit in zip(A, b, strict=True):
-        excess = points @ a - limit
-        clipped: list[np.ndarray] = []
-        for k, point in enumerate(points):
+        excess = (points @ a - limit).tolist()
+        if max(excess, default=0.0) <= 0.0:  # inside
+            continue
+        corners, clipped, count = points.tolist(), [], len(excess)
+        for k, (x, y) in enumerate(corners):
             # a segment has one side, not two
-            k_next = (k + 1) % len(points)
-            if excess[k] <= 0:
-                clipped.append(point)
-            if excess[k] * excess[k_next] < 0 and (len(points) > 2 or k == 0):
-                crossing = point + excess[k] / (excess[k] - excess[k_next]) * (points[k_next] - point)
-                clipped.append(crossing)
+            k_next = (k + 1) % count
+            if excess[k] <= 0.0:
+                clipped.append((x, y))
+            if excess[k] * excess[k_next] < 0.0 and (count > 2 or k == 0):
+                share, (x_next, y_next) = excess[k] / (excess[k] - excess[k_next]), corners[k_next]
+                clipped.append((x + share * (x_next - x), y + share * (y_next - y)))
         points = np.array(clipped).reshape(-1, 2)
-        if not len(points):
+        if not clipped:
             break
     return points
 

@@ -51,11 +51,11 @@ class Continuity:
         The straight path is followed in steps, each from the previous posture, with the held contacts in place.
         """
         rows = [contact_rows(self.robot, self.environment, contact, None) for contact in held]
-        displacement = self.robot.difference(start, end)
-        q = start
-        for k in range(1, PATH_STEPS + 1):
-            guide = self.robot.integrate(start, displacement, k / PATH_STEPS)
-            q = self._search.run(self._search.task(rows, guide), q, SEARCH_STEPS, CONTACT_TOLERANCE_M, 1e-3).q
+        shares = np.arange(1, PATH_STEPS + 1) / PATH_STEPS
+        guides = self.robot.integrate(start, shares[:, None] * self.robot.difference(start, end), 1.0)
+        task, q = self._search.task(rows, start), start
+        for guide in guides:
+            q = self._search.run(task._replace(guide=guide), q, SEARCH_STEPS, CONTACT_TOLERANCE_M, 1e-3).q
         return q
 
     def reaches(self, held: Sequence[Contact], start: np.ndarray, end: np.ndarray) -> bool:

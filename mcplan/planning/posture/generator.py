@@ -480,7 +480,7 @@ class PostureGenerator:
         """Return contacts with usable limits and pressure margin, since torques depend on the points of the forces."""
         inset = self.settings.pressure_inset
         contacts = self._with_margins(contacts)
-        return tuple(replace(contact, points=shrink_points(contact.points, inset)) for contact in contacts)
+        return tuple(contact.with_points(shrink_points(contact.points, inset)) for contact in contacts)
 
     def support(self, contacts: Sequence[Contact], loaded: Sequence[str], com: np.ndarray) -> SupportData:
         """Return the support region of the loaded contacts; ``com`` (3,) as for `ContactRegions.support`."""

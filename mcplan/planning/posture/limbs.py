@@ -93,12 +93,12 @@ class FreeLimbs:
         """
         contact_limbs = {self.robot.patches[patch].limb for patch in touching}
         free = [name for name in self._margins if name not in contact_limbs]
-        step = self.robot.difference(q0, q1)
-        postures = [
-            self.robot.integrate(q0, step, share) for share in np.arange(1, PATH_SAMPLES + 1) / (PATH_SAMPLES + 1)
-        ]
-        closest, margins = self.collisions.least, self._margins
-        return tuple(name for name in free if any(closest(q, margins[name]) is not None for q in postures))
+        if not free:
+            return ()
+        shares = np.arange(1, PATH_SAMPLES + 1) / (PATH_SAMPLES + 1)
+        postures = self.robot.integrate(q0, shares[:, None] * self.robot.difference(q0, q1), 1.0)
+        is_close = self.collisions.are_close(postures, np.array([self._margins[name] for name in free]))
+        return tuple(name for name, close in zip(free, is_close.tolist(), strict=True) if close)
 
     def keep_limbs(self, limbs: Collection[str], q: np.ndarray, guide: np.ndarray) -> np.ndarray:
         """Return ``guide`` (nq,) with the joints of some limbs from ``q``."""

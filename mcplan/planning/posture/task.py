@@ -7,7 +7,8 @@ import numpy as np
 
 from mcplan.core.optimize.active_set import SLOTS
 from mcplan.core.posture.frame import frame_scratch
-from mcplan.core.posture.rows import ANGLE, DISTANCE, POSITION_ROWS, RELATIVE_POSE, PostureTargets
+from mcplan.core.posture.knots import KnotTasks
+from mcplan.core.posture.rows import ANGLE, CONTACT, DISTANCE, POSITION_ROWS, RELATIVE_POSE, PostureTargets
 from mcplan.core.posture.search import (
     FOUND,
     REPORT_SIZE,
@@ -260,9 +261,10 @@ class PostureSearch:
         margin = np.minimum(joint_margin, 0.5 * (upper - lower))
         self.limit = np.ascontiguousarray([lower + margin, upper - margin])
         self._nothing = np.zeros((0, robot.nv + 1))
-        self._scratch, self.report = self._allocate(96), np.zeros(REPORT_SIZE)
+        self._scratch, self.report = self.scratch(96), np.zeros(REPORT_SIZE)
 
-    def _allocate(self, rows: int) -> PostureScratch:
+    def scratch(self, rows: int) -> PostureScratch:
+        """Return new scratch space for a number of rows."""
         nv, nq = self.robot.nv, self.robot.nq
         return PostureScratch(
             workspace(self.robot.tree),
@@ -332,6 +334,44 @@ class PostureSearch:
             np.zeros(4) if hint is None else hint,
         )
 
+    def tasks(
+        self,
+        rows: Sequence[Sequence[FrameRows]],
+        regions: Sequence[np.ndarray],
+        hints: np.ndarray,
+        limit: np.ndarray,
+        *clearances: np.ndarray,
+    ) -> KnotTasks:
+        """Return the arrays of a search of K knots.
+
+        Parameters
+        ----------
+        rows, regions, hints : of each knot, see `task`; all knots have the same number of contacts and further frames.
+        limit : (2, n) bounds of the joints.
+        clearances : the last fields of `KnotTasks`, from ``desired`` on.
+        """
+        counts = np.array([[len(frame.select) for frame in at_knot] for at_knot in rows], dtype=np.int64)
+        cells = [[len(frame.cell) for frame in at_knot] for at_knot in rows]
+        sizes = np.column_stack([counts.sum(axis=1), np.sum(cells, axis=1), [len(region) for region in regions]])
+        index = np.array([[(frame.body, frame.mode) for frame in at_knot] for at_knot in rows], dtype=np.int64)
+        frames = [frame for at_knot in rows for frame in at_knot]
+        cell = np.vstack([np.zeros((0, 10)), *(frame.cell for frame in frames)])
+        cell[:, CONTACT] = np.repeat(np.tile(np.arange(counts.shape[1]), len(rows)), np.ravel(cells))
+        return KnotTasks(
+            np.dstack([index, np.cumsum(counts, axis=1) - counts, counts]),
+            np.array([frame.frame for frame in frames]).reshape(*counts.shape, 24),
+            np.vstack([np.zeros((1, 3), np.int64), np.cumsum(sizes, axis=0, dtype=np.int64)]),
+            np.vstack([np.zeros((0, 6)), *(frame.select for frame in frames)]),
+            cell,
+            np.vstack(regions),
+            np.zeros((0, 4)),
+            self.weight,
+            np.repeat(limit[None], len(rows), axis=0),
+            self.limit,
+            hints,
+            *clearances,
+        )
+
     @staticmethod
     def rule(steps: int, tolerance: float, step_tolerance: float, trust: float = TRUST_RADIUS) -> np.ndarray:
         """Return the parameters of a search as an array, see `core.posture.search`."""
@@ -343,7 +383,7 @@ class PostureSearch:
         """Return scratch space for the rows of a task and some additional linear rows."""
         rows = _rows(task) + additional
         if rows > len(self._scratch.value):
-            self._scratch = self._allocate(2 * rows)
+            self._scratch = self.scratch(2 * rows)
         return self._scratch
 
     def missed(self, task: PostureTargets, q: np.ndarray) -> np.ndarray:

@@ -161,10 +161,7 @@ class DurationModel:
         """
         settings, times = self.settings, com.times
         t = np.linspace(times[0], times[-1], CHECKS_PER_PIECE * (len(times) - 1), endpoint=False)[1:]
-        q, v, vd = (np.array(column) for column in zip(*map(posture.sample, t), strict=True))
-        position, velocity, acceleration = (
-            np.array(column) for column in zip(*map(com.sample, t.tolist()), strict=True)
-        )
+        (q, v, vd), (position, velocity, acceleration) = posture.samples(t), com.samples(t)
         speed_factor = max(
             1.0,
             float(np.linalg.norm(velocity, axis=1).max()) / settings.timing.com_speed,

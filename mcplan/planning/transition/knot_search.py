@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
-from mcplan.core.posture import collision_free as core
+from mcplan.core.posture import collision_free, knots as core
 from mcplan.core.posture.rows import POSE_ROWS, POSITION_ROWS, PostureTargets
 from mcplan.errors import SolverFailed
 from mcplan.motion.spline import PostureSpline
@@ -27,11 +27,13 @@ from mcplan.planning.transition.knots import (
     PatchPath,
     PathViolation,
     move_off_limits,
-    smooth_offsets,
+    smoothed,
 )
 from mcplan.planning.transition.nearness import (
+    DISTANCE_RATE_FACTOR,
     GRAZING_ALLOWANCE_M,
     MIN_SEPARATION_M,
+    SUFFICIENT_CLEARANCE_M,
     DesiredClearance,
     Nearness,
     end_distances,
@@ -39,6 +41,7 @@ from mcplan.planning.transition.nearness import (
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
+from mcplan.util.arrays import read_only
 
 JOINT_MARGIN_RAD = 0.05
 """Distance (rad or m) from joint limits along a path, because a joint at its limit cannot correct errors."""
@@ -133,8 +136,12 @@ class CollisionAvoidingIK:
 
     def __init__(self, nearness: Nearness, search: PostureSearch):
         self.nearness, self.search, self._tree = nearness, search, nearness.robot.tree
-        self._rule = search.rule(IK_STEPS, ROW_TOLERANCE, STEP_TOLERANCE, TRUST_RADIUS)
-        self._measures, self._max_push = np.zeros(core.MEASURE_COUNT), nearness.robot.scale.leg * MAX_PUSH_M
+        self.rule = search.rule(IK_STEPS, ROW_TOLERANCE, STEP_TOLERANCE, TRUST_RADIUS)
+        self.measures, max_push = np.zeros(collision_free.MEASURE_COUNT), nearness.robot.scale.leg * MAX_PUSH_M
+        self.rounds = np.array(
+            [MAX_ROUNDS, MAX_IDLE_ROUNDS, MIN_GAIN_M, max_push, CONTACT_TOLERANCE_M, FIT_TOLERANCE_M, AT_BOUND_RAD]
+        )
+        assert len(self.rounds) == core.ROUNDS_SIZE
 
     def solve(
         self, task: PostureTargets, start: np.ndarray, clearance: DesiredClearance, watched: np.ndarray
@@ -143,32 +150,13 @@ class CollisionAvoidingIK:
 
         Return the posture with the smallest deficit found, and the deficit (m, rad).
         """
-        surroundings, measures = self.nearness.surroundings_at(clearance.objects), self._measures
-        scratch = self.search.scratch_for(task, len(watched))
-        q, report = np.array(start, dtype=float), self.search.report
-        best_posture, smallest_deficit, best_slack, idle_rounds = start, np.inf, -np.inf, 0
-        count = core.find_near(self._tree, surroundings, q, watched)
-        for _ in range(MAX_ROUNDS):
-            count = core.search_with_distance_rows(
-                self._tree, surroundings, count, task, self._rule, q, clearance.desired, clearance.sufficient, watched,
-                self._max_push, scratch, report, measures,
-            )  # fmt: skip
-            if count == core.NOT_FINITE:
-                raise SolverFailed("posture search along the path: numbers that are not finite")
-            deficit, slack = (
-                max(measures[core.TASK_VIOLATION] - CONTACT_TOLERANCE_M, measures[core.MAX_DEFICIT]),
-                measures[core.MIN_SURPLUS],
-            )
-            idle_rounds = (
-                0 if deficit < smallest_deficit - MIN_GAIN_M or slack > best_slack + MIN_GAIN_M else idle_rounds + 1
-            )
-            if deficit < smallest_deficit:
-                best_posture, smallest_deficit = q.copy(), float(deficit)
-            best_slack = max(best_slack, slack)
-            converged = measures[core.TASK_VIOLATION] <= CONTACT_TOLERANCE_M / 10 and slack > -FIT_TOLERANCE_M
-            if converged or idle_rounds == MAX_IDLE_ROUNDS:
-                break
-        return best_posture, smallest_deficit
+        scratch, (q, best) = self.search.scratch_for(task, len(watched)), np.empty((2, len(start)))
+        deficit = core.search_in_rounds(
+            self._tree, self.nearness.surroundings_at(clearance.objects), task, self.rule, self.rounds, start,
+            clearance.desired, clearance.sufficient, watched, scratch, self.search.report, self.measures, q, best,
+        )  # fmt: skip
+        check_finite(deficit != core.FAILED)
+        return best, deficit
 
     def is_feasible(
         self, task: PostureTargets, q: np.ndarray, clearance: DesiredClearance, watched: np.ndarray
@@ -177,8 +165,16 @@ class CollisionAvoidingIK:
         scratch = self.search.scratch_for(task, 0)
         surroundings = self.nearness.surroundings_at(clearance.objects)
         return bool(
-            core.is_feasible(self._tree, surroundings, task, q, clearance.desired, watched, FIT_TOLERANCE_M, scratch)
+            collision_free.is_feasible(
+                self._tree, surroundings, task, q, clearance.desired, watched, FIT_TOLERANCE_M, scratch
+            )
         )
+
+
+def check_finite(is_finite: bool) -> None:
+    """Raise `SolverFailed` if a search has ended in a posture that is not finite."""
+    if not is_finite:
+        raise SolverFailed("posture search along the path: numbers that are not finite")
 
 
 CURVE_TOLERANCE_M = 1e-3
@@ -187,6 +183,9 @@ CURVE_TOLERANCE_M = 1e-3
 CURVE_ERROR_WEIGHT = 6.0
 """Weight of the contact error beyond it. So 1.8 mm at a contact count as much as `MAX_DEFICIT_M`, the largest accepted
 clearance deficit, since a sole 2 mm deep in its support is in collision."""
+
+JOINT_ERROR_WEIGHT = 10.0
+"""Weight of an exceeded joint limit (rad, m)."""
 
 MAX_CHECKS_PER_PIECE = 32
 """Maximum number of intervals between two knots at whose ends distances are checked, if bodies may come too close."""
@@ -201,7 +200,7 @@ SMOOTHING_SWEEPS = 3
 """Number of smoothing passes over the postures."""
 
 SMOOTHINGS = ((6, 4), (3, 2), (1, 1), (0, 1))
-"""Arguments ``passes`` and ``ease`` of `smooth_offsets`, tried in turn, since strong smoothing may lead through an
+"""Arguments ``passes`` and ``ease`` of `smoothed`, tried in turn, since strong smoothing may lead through an
 obstacle."""
 
 MAX_SMOOTHED_DEFICIT_M = 0.01
@@ -222,9 +221,8 @@ class KnotSearch:
 
     Attributes
     ----------
-    tasks, clearances : constraints of each knot.
+    tasks : constraints of all knots.
     closed : closed contacts at each knot.
-    watched : (P,) mask of the pairs to check.
     q, deficits, offsets : posture (nq,) of each knot, its deficit (m, rad), and its offset (nv,) from the guide.
     """
 
@@ -240,23 +238,27 @@ class KnotSearch:
         limit: np.ndarray,
     ):
         self.finder, self.robot, self.ik, self.search = finder, finder.robot, finder.ik, finder.search
-        self.joints, self.nearness, self.guided, self.objects = finder.joints, finder.nearness, guided, objects
+        self.nearness, self.guided, self.objects = finder.nearness, guided, objects
         self.touching, self.keep_end_clearance, self.limit = touching, keep_end_clearance, limit
         self.guides, self.last = guides, len(guides) - 1
-        self.tasks, self.clearances = list[PostureTargets](), list[DesiredClearance]()
         self.closed = at_knots(contacts, len(guides))
         self.contacts_move = any(contacts_ is not self.closed[0] for contacts_ in self.closed)
-        self.watched = self.nearness.watched(self.closed[0])
         self.q, self.deficits = guides.copy(), np.zeros(len(guides))
         self.offsets = np.zeros((len(guides), self.robot.nv))
-        self.end_distance = np.zeros(len(self.watched))
-        """Distance of each pair at the end at which it is larger (m)."""
+        first, final = (self.nearness.distances(guides[k], objects and objects(k / self.last)) for k in (0, self.last))
+        self.end_distances = first, final
+        """Distances (P,) of all pairs at both ends (m)."""
+        self.tasks = self._define_tasks()
+        tasks, nq = self.tasks, self.robot.nq
+        rows = int(np.diff(tasks.first, axis=0).sum(axis=1).max()) + len(tasks.watched)
+        self._errors, self._shares = np.empty(rows), np.empty((2, len(tasks.watched)))
+        self._space = self.search.scratch(rows), self.search.report, self.ik.measures, np.empty((4, nq))
+        self._problem = self.robot.tree, self.nearness.surroundings, tasks, self.ik.rule, self.ik.rounds
 
     def run(self) -> Knots:
         """Return the smoothed knots, or unsmoothed ones if they are in collision."""
-        self._define_tasks()
-        self._find_knots()
-        self._search_from_neighbours()
+        outputs = self.q, self.deficits, self.offsets
+        check_finite(core.find_knots(*self._problem, self.guides, KNOT_STRIDE, *self._space, *outputs))
         self._smooth_postures()
         q, unsmoothed = self.q, float(self.deficits.max())
         if unsmoothed > MAX_DEFICIT_M:  # smoothing does not make it collision-free
@@ -266,103 +268,71 @@ class KnotSearch:
         worst = self._worst() if unsmoothed > deficit else worst
         return Knots(smooth, max(unsmoothed, deficit), unsmoothed, worst, path_error, self._checks_separation(worst))
 
-    def _define_tasks(self) -> None:
-        """Set up the constraints of each knot: contacts, balance, guided patches, clearances that the ends allow."""
-        finder, robot, last, guides = self.finder, self.robot, self.last, self.guides
-        com = robot.com(guides)
-        supports = [finder.support(contacts, com[k]) for k, contacts in enumerate(self.closed)]
-        contact_rows_by_knot = [
-            [contact_rows(robot, finder.environment, contact, None) for contact in contacts] for contacts in self.closed
+    def _define_tasks(self) -> core.KnotTasks:
+        """Return the constraints of each knot: contacts, balance, guided patches, clearances that the ends allow."""
+        finder, robot, last, guides, nearness = self.finder, self.robot, self.last, self.guides, self.nearness
+        com, pairs_of = robot.com(guides), finder.collisions.pairs_of
+        constant = not self.contacts_move
+        closed = self.closed[:1] if constant else self.closed
+        closed_rows = [[contact_rows(robot, finder.environment, c, None) for c in contacts] for contacts in closed]
+        supports = [finder.support(contacts, com[k]).rows for k, contacts in enumerate(closed)]
+        rows = [
+            [*closed_rows[0 if constant else k], *(guided_rows(robot, path, k) for path in self.guided)]
+            for k in range(last + 1)
         ]
-        objects = [self.objects and self.objects(k / last) for k in range(last + 1)]
-        touching = [(list(finder.collisions.pairs_of([contact])), contact.patch) for contact in self.touching]
-        ends = self.nearness.distances(guides[0], objects[0]), self.nearness.distances(guides[-1], objects[-1])
-        self.end_distance = np.maximum(*ends)
-        upper = self.end_distance if self.keep_end_clearance else np.inf
+        regions = supports * (last + 1) if constant else supports
+        touching = [(list(pairs_of([contact])), contact.patch) for contact in self.touching]
         positions = {patch: robot.frame_pose(guides, patch)[:, :3, 3] for _, patch in touching}
         positions |= {path.patch: path.positions for path in self.guided}
+        upper = np.maximum(*self.end_distances) if self.keep_end_clearance else np.inf
+        from_ends = [{name: end_distances(points, k) for name, points in positions.items()} for k in range(last + 1)]
+        desired = np.array(
+            [nearness.desired(k / last, self.end_distances, touching, from_ends[k]) for k in range(last + 1)]
+        )
+        desired = np.minimum(desired, upper)
+        sufficient = np.minimum(desired, nearness.sufficient)
+        # the allowance is only for patches close to their contacts
         grazing_allowance = np.zeros(len(finder.collisions.pairs))
         grazing_allowance[[pair for pairs, _ in touching for pair in pairs]] = GRAZING_ALLOWANCE_M
-        for k in range(last + 1):
-            rows = [*contact_rows_by_knot[k], *(guided_rows(robot, path, k) for path in self.guided)]
-            hint = np.array([*com[k, :2], finder.settings.weights.com, 0.0])
-            self.tasks.append(self.search.task(rows, guides[k], supports[k].rows, hint)._replace(limit=self.limit))
-            from_ends = {patch: end_distances(points, k) for patch, points in positions.items()}
-            desired = np.minimum(self.nearness.desired(k / last, ends, touching, from_ends), upper)
-            minimum = np.minimum(MIN_SEPARATION_M, desired - 1e-5)  # at most the distances at the ends
-            sufficient = np.minimum(desired, self.nearness.sufficient)
-            # the allowance is only for patches close to their contacts
-            allowance = np.where(sufficient < self.nearness.sufficient, grazing_allowance, 0.0)
-            self.clearances.append(DesiredClearance(desired, sufficient - allowance, minimum - allowance, objects[k]))
+        allowance = np.where(sufficient < nearness.sufficient, grazing_allowance, 0.0)
+        minimum = np.minimum(MIN_SEPARATION_M, desired - 1e-5)  # at most the distances at the ends
+        hint = np.column_stack([com[:, :2], np.tile([finder.settings.weights.com, 0.0], (last + 1, 1))])
+        return self.search.tasks(
+            rows, regions, hint, self.limit, desired, sufficient - allowance, minimum - allowance,
+            nearness.watched(self.closed[0]), self._offsets(np.arange(last + 1) / last),
+        )  # fmt: skip
 
-    def _solve(self, k: int, start: np.ndarray, guide: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return knot k near ``guide``, found from ``start``, and its deficit; with the widest bounds if necessary."""
-        clearance, watched = self.clearances[k], self.watched
-        posture, deficit = self.ik.solve(self.tasks[k]._replace(guide=guide), start, clearance, watched)
-        if deficit > FIT_TOLERANCE_M and self.joints.are_active(self.tasks[k].limit, posture):
-            task = self.tasks[k] = self.tasks[k]._replace(limit=self.joints.widest)
-            wide_posture, wide_deficit = self.ik.solve(task._replace(guide=guide), posture, clearance, watched)
-            posture, deficit = (wide_posture, wide_deficit) if wide_deficit < deficit else (posture, deficit)
-        return posture, deficit
-
-    def _is_feasible(self, k: int, q: np.ndarray, task: PostureTargets | None = None) -> bool:
-        return self.ik.is_feasible(task or self.tasks[k], q, self.clearances[k], self.watched)
+    def _offsets(self, shares: np.ndarray) -> np.ndarray:
+        """Return the poses (m, S, 12) of the shapes at shares of the path; (1, S, 12) if no object moves."""
+        shapes_at, objects = self.finder.collisions.shapes_at, self.objects
+        poses = [None] if objects is None else [objects(share) for share in shares.tolist()]
+        return read_only(np.array([shapes_at(pose).offset for pose in poses]))
 
     def _worst(self) -> PathViolation:
         """Return the violation at the knot with the greatest deficit."""
-        k = int(np.argmax(self.deficits))
-        return PathViolation(k / self.last, self.nearness.deficit(self.q[k], self.clearances[k], self.watched).bodies)
+        k, tasks = int(np.argmax(self.deficits)), self.tasks
+        objects = self.objects and self.objects(k / self.last)
+        clearance = DesiredClearance(tasks.desired[k], tasks.sufficient[k], tasks.minimum[k], objects)
+        return PathViolation(k / self.last, self.nearness.deficit(self.q[k], clearance, tasks.watched).bodies)
 
     def _checks_separation(self, worst: PathViolation) -> bool:
         """Return whether the desired clearance of the worst pair exceeds its distance at both ends."""
         if not worst.bodies:
             return True
         pairs = self.finder.collisions.pairs_between(*worst.bodies)
-        desired = self.clearances[round(worst.share * self.last)].desired
-        return bool(np.any(desired[pairs] > self.end_distance[pairs]))
+        desired = self.tasks.desired[round(worst.share * self.last)]
+        return bool(np.any(desired[pairs] > np.maximum(*self.end_distances)[pairs]))
 
     # -- the path ---------------------------------------------------------------------------------------------------
 
-    def _find_knots(self) -> None:
-        """Find every `KNOT_STRIDE`-th knot, starting from the previous one, then those between, starting from both."""
-        previous_k, offsets = 0, self.offsets
-        for next_k in [*range(KNOT_STRIDE, self.last, KNOT_STRIDE), self.last]:
-            if next_k < self.last:
-                self._find_knot(next_k, offsets[previous_k])
-            for k in range(previous_k + 1, next_k):
-                share = (k - previous_k) / (next_k - previous_k)
-                self._find_knot(k, (1.0 - share) * offsets[previous_k] + share * offsets[next_k])
-            previous_k = next_k
-
-    def _find_knot(self, k: int, offset: np.ndarray) -> None:
-        """Use the posture at ``offset`` (nv,) from the guide if it is feasible, else search for one near the guide."""
-        self.q[k], self.deficits[k] = self.robot.integrate(self.guides[k], offset, 1.0), 0.0
-        if not self._is_feasible(k, self.q[k]):
-            self.q[k], self.deficits[k] = self._solve(k, self.q[k], self.guides[k])
-        self.offsets[k] = self.robot.difference(self.guides[k], self.q[k])
-
-    def _search_from_neighbours(self) -> None:
-        """Repeat the search for knots with a deficit, starting from the offsets of their two neighbours."""
-        for neighbour, order in ((1, range(self.last - 1, 0, -1)), (-1, range(1, self.last))):
-            for k in (k for k in order if self.deficits[k] > 0.0):
-                start = self.robot.integrate(self.guides[k], self.offsets[k + neighbour], 1.0)
-                posture, deficit = self._solve(k, start, self.guides[k])
-                if deficit < self.deficits[k]:
-                    self.q[k], self.deficits[k] = posture, deficit
-                    self.offsets[k] = self.robot.difference(self.guides[k], posture)
-
     def _smooth_postures(self) -> None:
         """Replace knots by feasible postures near the smoothed path, in several sweeps."""
+        outputs = self.q, self.deficits
         for _ in range(SMOOTHING_SWEEPS if self.deficits.max() <= MAX_SMOOTHED_DEFICIT_M else 0):
-            offsets, solved_count = smooth_offsets(self.robot, self.guides, self.q, *SMOOTHINGS[0]), 0
-            for k in range(1, self.last):
-                posture, deficit = self.robot.integrate(self.guides[k], offsets[k], 1.0), 0.0
-                if not self._is_feasible(k, posture):
-                    posture, deficit = self._solve(k, self.q[k], posture)
-                    solved_count += 1
-                if deficit <= max(self.deficits[k], SMOOTHING_TOLERANCE_M):
-                    self.q[k], self.deficits[k] = posture, deficit
-            if not solved_count:
+            smooth = smoothed(self.robot, self.guides, self.q, *SMOOTHINGS[0])
+            solved = core.replace_knots(*self._problem, smooth, SMOOTHING_TOLERANCE_M, *self._space, *outputs)
+            check_finite(solved >= 0)
+            if not solved:
                 break
 
     def _smoothed_knots(self) -> tuple[np.ndarray, float, PathViolation, float]:
@@ -374,21 +344,10 @@ class KnotSearch:
         best: tuple[np.ndarray, float, PathViolation, float] = self.q, np.inf, NO_VIOLATION, 0.0
         accepted = max(float(self.deficits.max()), SMOOTHING_TOLERANCE_M)
         for passes, ease in SMOOTHINGS:
-            offsets = smooth_offsets(self.robot, self.guides, self.q, passes, ease)
-            guides = np.array(
-                [self.robot.integrate(guide, step, 1.0) for guide, step in zip(self.guides, offsets, strict=True)]
-            )
+            guides = smoothed(self.robot, self.guides, self.q, passes, ease)
             for with_clearance in (False, True):
                 knots = guides.copy()
-                for k in range(1, self.last):
-                    task = self.tasks[k]._replace(guide=guides[k])
-                    if with_clearance and not self._is_feasible(k, guides[k], task):
-                        solved = self.ik.solve(task, guides[k], self.clearances[k], self.watched)
-                        knots[k] = solved[0]
-                    elif not with_clearance:
-                        knots[k] = self.search.run(
-                            task, guides[k], IK_STEPS, ROW_TOLERANCE, STEP_TOLERANCE, TRUST_RADIUS
-                        ).q
+                check_finite(core.correct_knots(*self._problem, guides, with_clearance, *self._space, knots))
                 move_off_limits(self.robot, knots)
                 deficit, violation, path_error = self._curve_deficit(knots, best[1])
                 if deficit < best[1]:
@@ -407,64 +366,53 @@ class KnotSearch:
         distances require it. Violations are scaled to the clearance deficit that a motion may have. Checking stops when
         the deficit reaches ``upper``.
         """
-        last, limits, worst, violation, path_error = self.last, self.robot.limits, 0.0, NO_VIOLATION, 0.0
-        curve = PostureSpline(np.arange(last + 1.0), q)
+        last, worst, violation, path_error = self.last, 0.0, NO_VIOLATION, 0.0
+        curve, pairs = PostureSpline(np.arange(last + 1.0), q), self.finder.collisions.pairs
         width, count = MAX_CHECKS_PER_PIECE // 2, MAX_CHECKS_PER_PIECE * last
         checked = set(range(0, count + 1, width))
         samples = checked - {0, count}
         while samples:
-            next_samples: set[int] = set()
-            for i in sorted(samples):
-                k, index = divmod(i, MAX_CHECKS_PER_PIECE)
-                sample = curve.sample(i / MAX_CHECKS_PER_PIECE)
-                q_here, clearance = (q[k], self.clearances[k]) if index == 0 else (sample.q, self.clearances[k])
-                if index:
-                    next_clearance = self.clearances[k + 1]
-                    sufficient = np.minimum(clearance.sufficient, next_clearance.sufficient)
-                    minimum = np.minimum(clearance.minimum, next_clearance.minimum)
-                    clearance = clearance._replace(sufficient=sufficient, minimum=minimum)
-                    if self.objects is not None:
-                        clearance = clearance._replace(objects=self.objects(i / count))
-                step = 0.5 * width / MAX_CHECKS_PER_PIECE * sample.v
-                deficit = self.nearness.deficit(q_here, clearance, self.watched, step)
-                amount, bodies = (deficit.amount, deficit.bodies) if deficit.amount > 0.0 else (0.0, ())
-                error = 10.0 * float(np.maximum(limits.lower - q_here[7:], q_here[7:] - limits.upper).max(initial=0.0))
-                if index == 0 or (index == MAX_CHECKS_PER_PIECE // 2 and not self.contacts_move):
-                    error = max(error, self._contact_error(self.tasks[k], q_here))
-                if index in (0, MAX_CHECKS_PER_PIECE // 2):
-                    path_error = max(path_error, self._path_error(q_here, k, index))
-                if error > amount:
-                    amount, bodies = error, ()
-                if amount > worst:
-                    worst, violation = amount, PathViolation(i / count, bodies)
-                    if worst >= upper:
-                        return worst, violation, path_error
-                if width > 1 and deficit.around > SMOOTHING_TOLERANCE_M:
-                    next_samples |= {i - width // 2, i + width // 2}
-            samples, width = next_samples - checked, width // 2
+            indices = np.array(sorted(samples))
+            result, worst_pairs = self._check(curve, q, indices, 0.5 * width / MAX_CHECKS_PER_PIECE, upper)
+            is_checked = worst_pairs != core.UNCHECKED
+            amounts, path_errors = result[is_checked, core.AMOUNT], result[is_checked, core.PATH_ERROR]
+            i, path_error = int(amounts.argmax()), max(path_error, float(path_errors.max()))
+            if amounts[i] > worst:
+                bodies = () if worst_pairs[i] == core.NO_PAIR else (pairs[worst_pairs[i]].a, pairs[worst_pairs[i]].b)
+                worst, violation = float(amounts[i]), PathViolation(int(indices[i]) / count, bodies)
+                if worst >= upper:
+                    break
+            near = indices[result[:, core.AROUND] > SMOOTHING_TOLERANCE_M] if width > 1 else indices[:0]
+            width //= 2
+            samples = {*(near - width).tolist(), *(near + width).tolist()} - checked
             checked |= samples
         return worst, violation, path_error
 
-    def _path_error(self, q: np.ndarray, k: int, part: int) -> float:
-        """Return the largest distance (m) of guided patches from their paths at knot k (``part``: halfway to k + 1)."""
-        largest = 0.0
-        for path in self.guided:
-            positions = path.midpoints if part else path.positions
-            if positions is not None:
-                largest = max(
-                    largest, float(np.linalg.norm(self.robot.frame_pose(q, path.patch)[:3, 3] - positions[k]))
-                )
-        return largest
+    def _check(
+        self, curve: PostureSpline, q: np.ndarray, samples: np.ndarray, width: float, upper: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the results of `core.check_curve` at samples (m,) of a curve through knots q (k, nq).
 
-    def _contact_error(self, task: PostureTargets, q: np.ndarray) -> float:
-        """Return the weighted error of the closed contacts of a task, whose rows precede those of guided patches."""
-        errors, closed = self.search.missed(task, q), len(task.contact) - len(self.guided)
-        first = len(task.select) + len(task.centre)
-        fixed = errors[: int(task.contact[:closed, 3].sum())]
-        rolling = errors[first : first + len(task.cell)][task.cell[:, 0] < closed]  # positions of balls that roll
-        return CURVE_ERROR_WEIGHT * max(
-            0.0, float(max(fixed.max(initial=0.0), rolling.max(initial=0.0))) - CURVE_TOLERANCE_M
-        )
+        ``width`` is the distance between a sample and the next checks, relative to that between knots.
+        """
+        tasks, limits, guided = self.tasks, self.robot.limits, self.guided
+        references = curve.samples(samples / MAX_CHECKS_PER_PIECE)
+        postures, at_knot = references.q, samples % MAX_CHECKS_PER_PIECE == 0
+        postures[at_knot] = q[samples[at_knot] // MAX_CHECKS_PER_PIECE]
+        positions = np.array([path.positions for path in guided]).reshape(len(guided), self.last + 1, 3)
+        between = [path.midpoints for path in guided if path.midpoints is not None]
+        midpoints = np.array(between).reshape(len(guided), self.last if between else 0, 3)
+        check = np.array([CURVE_TOLERANCE_M, CURVE_ERROR_WEIGHT, JOINT_ERROR_WEIGHT, SUFFICIENT_CLEARANCE_M,
+                          DISTANCE_RATE_FACTOR])  # fmt: skip
+        result, pairs = np.empty((len(samples), core.RESULT_SIZE)), np.empty(len(samples), np.int64)
+        core.check_curve(
+            self.robot.tree, self.nearness.surroundings, tasks, check, np.array([limits.lower, limits.upper]), samples,
+            MAX_CHECKS_PER_PIECE, postures, width * references.v,
+            self._offsets(samples / (MAX_CHECKS_PER_PIECE * self.last)), tasks.contact.shape[1] - len(guided),
+            self.contacts_move, positions, midpoints, upper, self._space[0], *self._shares, np.empty(2), self._errors,
+            result, pairs,
+        )  # fmt: skip
+        return result, pairs
 
 
 def guided_rows(robot: Robot, guided: PatchPath, k: int) -> FrameRows:

@@ -84,8 +84,8 @@ CHECKS_PER_PIECE = 16
 knot, the curve exceeds samples at quarters of the piece by 2 mrad, and samples at sixteenths by 1/16 of that."""
 
 
-def smooth_offsets(robot: Robot, guides: np.ndarray, q: np.ndarray, passes: int, ease: int) -> np.ndarray:
-    """Return the offsets (k, nv) of postures from their guides, smoothed along the path; the ends are kept.
+def smoothed(robot: Robot, guides: np.ndarray, q: np.ndarray, passes: int, ease: int) -> np.ndarray:
+    """Return postures (k, nq) with their offsets from their guides smoothed along the path; the ends are kept.
 
     ``S x + S (x - S x)``: the residual of the filter S, applied to the offsets x, is filtered and added. S alone would
     lower the peak of a foot that is lifted high by centimetres.
@@ -98,11 +98,11 @@ def smooth_offsets(robot: Robot, guides: np.ndarray, q: np.ndarray, passes: int,
     passes : passes of the filter (1, 2, 1) / 4 in S.
     ease : number of knots at either end over which the offsets grow from zero, with a minimum-jerk profile.
     """
-    offsets = np.array([robot.difference(guide, posture) for guide, posture in zip(guides, q, strict=True)])
+    offsets = robot.difference(guides, q)
     smooth = filtered(offsets, passes)
     offsets = smooth + filtered(offsets - smooth, passes)
     part = np.clip(np.minimum(np.arange(len(offsets)), np.arange(len(offsets))[::-1]) / ease, 0.0, 1.0)[:, None]
-    return offsets * part**3 * (10 - 15 * part + 6 * part**2)
+    return robot.integrate(guides, offsets * part**3 * (10 - 15 * part + 6 * part**2), 1.0)
 
 
 def move_off_limits(robot: Robot, q: np.ndarray) -> None:
@@ -141,4 +141,5 @@ def filtered(values: np.ndarray, passes: int) -> np.ndarray:
 def straight_knots(robot: Robot, q0: np.ndarray, q1: np.ndarray, count: int) -> np.ndarray:
     """Return the knots (count + 1, nq) of the straight minimum-jerk motion from q0 to q1, evenly spaced in time."""
     step = robot.difference(q0, q1)
-    return np.array([robot.integrate(q0, step, minimum_jerk(s)[0]) for s in np.linspace(0.0, 1.0, count + 1)])
+    shares = np.array([minimum_jerk(s)[0] for s in np.linspace(0.0, 1.0, count + 1)])
+    return robot.integrate(q0, shares[:, None] * step, 1.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mcplan.collision.model import CollisionModel
-from mcplan.core.posture import collision_free as core
+from mcplan.core.posture import collision_free as core, knots as knots_core
 from mcplan.planning.posture.freedom import contact_rows
 from mcplan.planning.posture.task import PostureSearch, PostureSettings, coordinate_weights
 from mcplan.planning.transition import knot_search as apart_module
@@ -82,8 +82,9 @@ def test_rounds_that_gain_nothing_are_the_last(near, monkeypatch):
     """A distance that no posture has is not pushed for ten times."""
     nearness, search, task, q, watched = near
     rounds, found = [], []
-    kernel = core.search_with_distance_rows
-    monkeypatch.setattr(core, "search_with_distance_rows", lambda *given: rounds.append(None) or kernel(*given))
+    kernel = knots_core.search_with_distance_rows
+    monkeypatch.setattr(knots_core, "search_with_distance_rows", lambda *given: rounds.append(None) or kernel(*given))
+    monkeypatch.setattr(knots_core, "search_in_rounds", knots_core.search_in_rounds.py_func)
     for idle in (MAX_IDLE_ROUNDS, MAX_ROUNDS):
         monkeypatch.setattr(apart_module, "MAX_IDLE_ROUNDS", idle)
         rounds.clear()

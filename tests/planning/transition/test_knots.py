@@ -200,17 +200,17 @@ def test_near_its_place_only_may_a_patch_graze_its_support(scene):
     guides = np.array([straight.sample(t).q for t in np.linspace(0.0, path.duration, count)])
     finder = KnotFinder(robot, environment)
     leads, limit = [PatchPath("left_sole", places, (before.R, after.R))], finder.joints.widest
-    search = KnotSearch(finder, guides, [right], leads, [before, after], False, None, limit)
-    search._define_tasks()
+    tasks = KnotSearch(finder, guides, [right], leads, [before, after], False, None, limit).tasks
     pairs = [
         pair for pair in finder.collisions.pairs_of([before]) if finder.nearness.distances(q0)[pair] < MIN_SEPARATION_M
     ]
-    near, far = search.clearances[1], search.clearances[KNOTS // 2]
-    assert 0.0 < near.desired[pairs].min() <= near.desired[pairs].max() < finder.nearness.sufficient
-    assert near.sufficient[pairs] == pytest.approx(near.desired[pairs] - GRAZING_ALLOWANCE_M)
-    assert near.minimum[pairs] == pytest.approx(MIN_SEPARATION_M - GRAZING_ALLOWANCE_M)
-    assert far.sufficient[pairs] == pytest.approx(finder.nearness.sufficient)
-    assert far.minimum[pairs] == pytest.approx(MIN_SEPARATION_M)
+    desired, sufficient, minimum = (values[:, pairs] for values in (tasks.desired, tasks.sufficient, tasks.minimum))
+    near, far = 1, KNOTS // 2
+    assert 0.0 < desired[near].min() <= desired[near].max() < finder.nearness.sufficient
+    assert sufficient[near] == pytest.approx(desired[near] - GRAZING_ALLOWANCE_M)
+    assert minimum[near] == pytest.approx(MIN_SEPARATION_M - GRAZING_ALLOWANCE_M)
+    assert sufficient[far] == pytest.approx(finder.nearness.sufficient)
+    assert minimum[far] == pytest.approx(MIN_SEPARATION_M)
 
 
 def test_a_guided_patch_keeps_its_orientation_near_the_ends_only(finder, scene):

@@ -3,7 +3,6 @@
 Without that import a first run can report compilation at once, and its progress in all processes.
 """
 
-import ast
 import functools
 import hashlib
 import os
@@ -63,6 +62,9 @@ def cache_directory() -> str:
     return str(directory)
 
 
+_CORE_IMPORT = re.compile(r"^ *from (mcplan\.core[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
+"""Import from ``core/``: a package or module, and names that may be modules."""
+
 SOURCES = "sources"
 """File in the cache with a line per file of ``core/``: its name, and the hash of all that its kernels depend on."""
 
@@ -75,8 +77,9 @@ def _source_hashes() -> dict[str, str]:
     }
     imports = {}
     for module, file in files.items():
-        nodes = [node for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, ast.ImportFrom)]
-        names = {name for n in nodes for name in (n.module or "", *(f"{n.module}.{alias.name}" for alias in n.names))}
+        statements = _CORE_IMPORT.findall(file.read_text(encoding="utf-8"))
+        names = {f"{start}.{name}" for start, ends in statements for name in re.findall(r"\w+", ends)}
+        names |= {start for start, _ in statements}
         imports[module] = names & files.keys()
     compilers = {f"mcplan.core.{name}" for name in ("jit", "compilation", "accelerator")}
     hashes = {}

@@ -213,7 +213,8 @@ def test_what_cannot_be_made_is_refused_before_any_work(monkeypatch, no_browser,
         check_output("gif", speed=float("nan"))
     there = tmp_path / "there.gif"
     there.write_bytes(b"mine")
-    # nothing of this looks at the run, which is not there
+    broken = tmp_path / "run.npz"
+    broken.write_bytes(b"no record")  # nothing of this reads it
     for arguments, words in (
         (["--mp4", str(tmp_path / "a.mp4")], "needs Chromium or ffmpeg"),
         (["--gif", str(tmp_path / "a.mov")], "ends in .gif"),
@@ -223,7 +224,7 @@ def test_what_cannot_be_made_is_refused_before_any_work(monkeypatch, no_browser,
         (["--gif", str(tmp_path / "a.gif"), "--size", "wide"], "WIDTHxHEIGHT"),
         (["--gif", str(tmp_path / "a.gif"), "--speed", "0"], "a factor above zero"),
     ):
-        assert main(["replay", str(tmp_path / "missing"), *arguments]) == 2
+        assert main(["replay", str(broken), *arguments]) == 2
         assert words in capsys.readouterr().err
     assert there.read_bytes() == b"mine"
 

@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -33,8 +34,11 @@ FIRST_RUN = (*PYTHON, "run", "table_hand", "--quiet", "-o", "run")
 
 def planning_s(scenarios: Sequence[str], walks: Sequence[float]) -> tuple[dict[str, float], dict[str, Plan]]:
     """Return the CPU time (s) of planning bundled scenarios and walks of some lengths (m), and the plans."""
-    cases: dict[str, tuple[str, dict[str, float]]] = {name: (name, {}) for name in scenarios}
-    cases |= {f"walk, {length:g} m": ("walk", {"parameters.distance": length}) for length in walks}
+    cases: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in scenarios}
+    for length in walks:
+        size = [2.0 * length + 4.0, 3.0]
+        floor = {"name": "floor", "pose": {"xyz": ["=size", 0, 0]}, "size": size, "friction": "=friction"}
+        cases[f"walk, {length:g} m"] = "walk", {"parameters.distance": length, "environment.surfaces": [floor]}
     times, plans = {}, {}
     for name, (scenario, values) in cases.items():
         loaded = load_scenario(scenario, values)

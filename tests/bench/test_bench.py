@@ -179,3 +179,9 @@ def test_commands_are_measured_in_processes_of_their_own(monkeypatch):
     monkeypatch.setattr(waiting, "COMMANDS", {"fails": (sys.executable, "-c", loop, "wrong")})
     with pytest.raises(subprocess.CalledProcessError):
         waiting.commands_s(False, lambda name: None)
+
+
+def test_long_walks_stay_on_their_floor():
+    times, plans = waiting.planning_s((), (4.5,))
+    assert list(times) == ["walk, 4.5 m"]
+    assert plans["walk, 4.5 m"].stances[-1].q[0] > 4.3

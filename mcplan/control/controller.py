@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from mcplan.control.command import Command, PointLoads
+from mcplan.control.command import Command, Notice, PointLoads
 from mcplan.control.contact_detectors import LiftOffDetector, SlipDetector
 from mcplan.control.criteria import LazyValues, Measurement
 from mcplan.control.further_tasks import FurtherTasks
@@ -278,6 +278,11 @@ class WholeBodyController:
             return float(np.max(np.abs(self.terms.v[6 : self._nv]), initial=0.0))
         velocity = self.terms.frame(name).velocity
         return float(np.hypot(np.linalg.norm(velocity[:3]), ROTATION_LEVER_M * np.linalg.norm(velocity[3:])))
+
+    @property
+    def notices(self) -> list[Notice]:
+        """Events that the plan did not foresee."""
+        return self.motion.notices
 
     @property
     def com_reference(self) -> np.ndarray:

@@ -63,13 +63,6 @@ class _Machine:
             self.events[-1].end, self.events[-1].ended_by, self.done = t, "time", True
 
 
-class _Motion:
-    """Stand-in for references, without notices."""
-
-    def __init__(self) -> None:
-        self.notices: list[Notice] = []
-
-
 class TorqueDriven:
     """Run a custom torque controller in place of the whole-body controller, and validate its torques.
 
@@ -91,7 +84,7 @@ class TorqueDriven:
         self.robot, self.controller, self.duration = plan.scenario.robot, controller, float(duration)
         frames: Sequence[str] = getattr(controller, "frames", ())
         self.terms = Terms(self.robot, frames)
-        self.machine, self.motion = _Machine(), _Motion()
+        self.machine, self.notices = _Machine(), list[Notice]()
         self._active = plan.stances[0].patches
         self._zero_vd = np.zeros(self.robot.nv)
 

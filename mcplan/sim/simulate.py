@@ -251,7 +251,7 @@ class Simulation:
         """Return the record of all steps so far; ``stopped`` is the reason of a failure, None at the end."""
         for observer in self.observers:
             observer.on_end(stopped)
-        return self.recorder.finish(stopped, self.controller.motion.notices)
+        return self.recorder.finish(stopped, self.controller.notices)
 
     def _phase_text(self) -> str:
         phase = self.controller.machine.phase

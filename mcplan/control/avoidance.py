@@ -162,6 +162,7 @@ class Avoidance:
         self._state, self._targets, self._candidates, self._active_pairs = bundle.pack_state(
             _new_state(robot, self._model, self._slots, int(self._on_surface.sum()), len(environment.objects))
         )
+        self._rows = self._active_pairs.A, self._active_pairs.b
 
     def cache_end_distances(self, knots: Knots) -> None:
         """Cache the distances at the ends of a later motion with posture knots (k, 7+n) that moves no object."""
@@ -205,8 +206,10 @@ class Avoidance:
 
     def rows(self, terms: Terms) -> tuple[np.ndarray, np.ndarray]:
         """Return ``A (m, nv)`` and ``b (m,)`` of the last update, which the next one overwrites."""
-        A, nv = self._active_pairs.A, len(terms.v)
-        return A if A.shape[1] == nv else A[:, :nv], self._active_pairs.b
+        nv = len(terms.v)
+        if nv != self._rows[0].shape[1]:
+            self._rows = self._active_pairs.A[:, :nv], self._active_pairs.b
+        return self._rows
 
     def _update_goals(self, terms: Terms, motion: Motion, objects: Mapping[str, Pose]) -> None:
         """Update the goal distance of each pair.

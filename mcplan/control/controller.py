@@ -183,11 +183,11 @@ class WholeBodyController:
             self._slip_detector.update(t, self.terms, self.motion, wrenches)
             self._lift_off_detector.update(t, self.terms, self.motion, self._commanded, wrenches)
         terms_time = time.perf_counter()
-        motion, patches, lands = self.motion, tuple(self.motion.contacts), False
+        motion, patches, lands = self.motion, self.motion.patches, False
         if self.machine.update(t, self.measure(t), self) or self._insert_recovery(t):
             self._start_delay = motion.clock.delay
             lands = not motion.contacts.keys() <= set(patches)
-            patches = tuple(motion.contacts)
+            patches = motion.patches
             if lands and self.impedance is not None:
                 self.impedance.reset_velocity(v[6:])
         machine_time = time.perf_counter()

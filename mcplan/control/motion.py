@@ -151,7 +151,7 @@ class Motion:
     posture : whole-body posture reference; its base orientation is the reference of the trunk.
     limbs : patch that swings or is held in the air -> reference of its frame.
     contacts : patch -> its closed contact, in the order of the robot's patches.
-    closed : the closed contacts; the same tuple until they change.
+    closed, patches : the closed contacts and their patches; the same tuples until they change.
     released : patch in ``limbs`` that has not moved since its contact opened -> this contact.
     targets : patch in ``limbs`` -> the contact to which it moves.
     waiting_patches : patches in ``targets`` that must not touch before another patch of their limb does.
@@ -198,6 +198,7 @@ class Motion:
         self.descending_patches: set[str] = set()
         self.notices: list[Notice] = []
         self.closed: tuple[Contact, ...] = ()
+        self.patches: tuple[str, ...] = ()
         self.full_load = 2.0 * (robot.mass + object_mass) * GRAVITY
 
     def note(self, t: float, text: str, bodies: tuple[str, ...] = (), amount: float | None = None) -> None:
@@ -390,7 +391,7 @@ class Motion:
 
     def _list_closed(self) -> None:
         """List the closed contacts after a change of them."""
-        self.closed = tuple([loaded.contact for loaded in self.contacts.values()])
+        self.closed, self.patches = tuple([one.contact for one in self.contacts.values()]), tuple(self.contacts)
 
     def note_replanning(self, t: float, segment: Segment, distance: float) -> None:
         """Record that a motion was replanned, and its largest collision violation if any."""

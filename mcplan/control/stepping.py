@@ -296,6 +296,9 @@ def _move_body_to(motion: Motion, t: float, end: np.ndarray, q: np.ndarray) -> f
     return duration
 
 
+RECOVERY_PHASES = StepOut, StepBack, Regain, Restore
+"""Phases of a recovery; in all others the robot follows its plan."""
+
 STEP_DURATIONS_S = 0.25, 0.3, 0.35, 0.4, 0.45, 0.5
 """Candidate durations of a step."""
 
@@ -388,15 +391,14 @@ class Stepping:
             The robot has stepped out, and its feet do not return to their planned contacts.
         """
         phase = machine.phase
+        is_recovering = isinstance(phase, RECOVERY_PHASES)
+        if not (is_recovering or self._remaining_steps) or (region := self._support(motion)) is None:
+            return None
+        if not is_recovering and self._is_balanced(region, terms):
+            return None
         if isinstance(phase, StepOut):
             self._track_capture_point(t, terms, motion, phase)
-            return None
-        is_returning = isinstance(phase, (Regain, Restore))
-        if isinstance(phase, StepBack) or not (self._remaining_steps or is_returning):
-            return None
-        if (region := self._support(motion)) is None:
-            return None
-        if not is_returning and self._is_balanced(region, terms):
+        if isinstance(phase, StepOut | StepBack):
             return None
         state = self._state(terms)
         if isinstance(phase, Regain):

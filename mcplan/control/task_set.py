@@ -347,6 +347,7 @@ class _BodyReferences:
             np.empty((3, 3)), tasks.com.values, tasks.momentum.values, tasks.trunk.reference, tasks.posture.values,
         )  # fmt: skip
         self._clocks, self._timings = np.empty((3, 3)), dict[int, PathTiming]()
+        self._timing: PathTiming | None = None  # of all references, if they have the same
         self._references: tuple = ()
         self._contacts: tuple[Contact, ...] = ()
         self._ground = np.inf
@@ -357,9 +358,12 @@ class _BodyReferences:
         if not is_unchanged(references, self._references):
             self._references = references
             self._set(*references)
-        self._clocks[:, 0] = t
-        for row, timing in self._timings.items():
-            self._clocks[row] = timing.at(t)
+        if self._timing is not None:
+            self._clocks[:] = self._timing.at(t)
+        else:
+            self._clocks[:, 0] = t
+            for row, timing in self._timings.items():
+                self._clocks[row] = timing.at(t)
         if isinstance(motion.com, Pendulum):
             self._com.position, self._com.velocity, self._com.acceleration = motion.com.sample(t)
         if (closed := motion.closed) is not self._contacts:
@@ -370,6 +374,9 @@ class _BodyReferences:
         """Set the arguments of the kernel up to the posture, and the timing of each reference."""
         self._clocks[:] = 0.0, 1.0, 0.0
         self._timings = {row: one.timing for row, one in enumerate(references) if hasattr(one, "timing")}
+        first = self._timings.get(0)
+        is_common = first is not None and len(self._timings) == 3 and all(map(first.agrees, self._timings.values()))
+        self._timing = first if is_common else None
         com, momentum, posture = [getattr(reference, "path", reference) for reference in references]
         arrays = [
             NO_CURVE if curve is None or isinstance(curve, Pendulum) else curve.arrays for curve in (com, momentum)

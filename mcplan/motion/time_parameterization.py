@@ -161,6 +161,11 @@ class PathTiming:
         """Delay since the start of the motion (s)."""
         return self.clock.delay - self._start_delay
 
+    def agrees(self, other: "PathTiming") -> bool:
+        """Whether both give the same parameter at all times."""
+        starts = self.start_time, self._start_delay, other.start_time, other._start_delay
+        return self.law is other.law and self.clock is other.clock and starts[:2] == starts[2:]
+
     def at(self, t: float) -> tuple[float, float, float]:
         """Return s, sd and sdd at the present time t: ``sd = k s'``, ``sdd = k² s'' + k' s'`` with the clock rate k."""
         s, rate, change = self.law.at(t - self.start_time - self.delay)

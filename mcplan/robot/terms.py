@@ -121,8 +121,9 @@ class Terms:
 
     def update(self, q: ArrayLike, v: ArrayLike) -> None:
         """Compute all terms for the state (q, v); the arrays of the last state are overwritten."""
-        if np.shape(q) != self.q.shape or np.shape(v) != self.v.shape:
-            name, value, target = ("v", v, self.v) if np.shape(q) == self.q.shape else ("q", q, self.q)
-            raise InputError(f"{name} has shape {np.shape(value)}, expected {target.shape}")
+        q, v = np.asarray(q, float), np.asarray(v, float)
+        if q.shape != self.q.shape or v.shape != self.v.shape:
+            name, value, target = ("v", v, self.v) if q.shape == self.q.shape else ("q", q, self.q)
+            raise InputError(f"{name} has shape {value.shape}, expected {target.shape}")
         self.q[:], self.v[:] = q, v
         kernels.fill_terms(*self._arguments)

@@ -25,8 +25,8 @@ class FailureDetector:
     def __init__(self, plan: Plan, dt: float, max_infeasible_time: float):
         com = plan.scenario.robot.com(np.array([stance.q for stance in plan.stances]))
         self._min_com_height = -np.inf if plan.scenario.robot.fixed else float(com[:, 2].min()) - FALL
-        self._failures: deque[bool] = deque(maxlen=max(1, round(max_infeasible_time / dt)))
-        self._count = 0
+        self._window = max(1, round(max_infeasible_time / dt))
+        self._step, self._failures = 0, deque[int]()  # steps in which the program failed, within the window
         self._failed_since, self._first_message = 0.0, ""
 
     def fell(self, com: np.ndarray, reference: np.ndarray) -> str:
@@ -48,14 +48,13 @@ class FailureDetector:
         An unsolved program (status other than 0) counts as a failure only if its constraint ``violation`` is not
         negligible: rounding errors at the contacts of a robot at rest are no failure.
         """
-        is_failure = status != 0 and violation > NEGLIGIBLE_VIOLATION
-        if is_failure and not self._count:
-            self._failed_since, self._first_message = t, message
-        window = self._failures.maxlen or 0
-        if len(self._failures) == window:
-            self._count -= self._failures[0]
-        self._failures.append(is_failure)
-        self._count += self._failures[-1]
-        if 2 * self._count <= window:
+        self._step += 1
+        if self._failures and self._failures[0] <= self._step - self._window:
+            self._failures.popleft()
+        if status != 0 and violation > NEGLIGIBLE_VIOLATION:
+            if not self._failures:
+                self._failed_since, self._first_message = t, message
+            self._failures.append(self._step)
+        if 2 * len(self._failures) <= self._window:
             return ""
         return f"the whole-body program has no solution since t = {self._failed_since:.3f} s: {self._first_message}"

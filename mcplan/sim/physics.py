@@ -18,18 +18,44 @@ class PointForces(NamedTuple):
 
     Parameters
     ----------
-    link : (K,) index into the list of the robot's links followed by the objects.
-    patch : (K,) index into the recorder's patches; -1: unplanned contact.
-    xyz : (K, 3) positions, m.
-    normal : (K, 3) unit normals, away from the support.
-    force : (K, 3) forces on the link, N.
+    labels : (K, 2) integers: ``link`` and ``patch``.
+    values : (K, 9): ``xyz``, ``normal`` and ``force``.
     """
 
-    link: np.ndarray
-    patch: np.ndarray
-    xyz: np.ndarray
-    normal: np.ndarray
-    force: np.ndarray
+    labels: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def of(
+        cls, link: ArrayLike, patch: ArrayLike, xyz: ArrayLike, normal: ArrayLike, force: ArrayLike
+    ) -> "PointForces":
+        """Return the points with these links and patches (K,), positions, normals and forces (K, 3)."""
+        return cls(np.stack([link, patch], axis=1, dtype=np.int64), np.concatenate([xyz, normal, force], axis=1))
+
+    @property
+    def link(self) -> np.ndarray:
+        """Indices (K,) into the list of the robot's links followed by the objects."""
+        return self.labels[:, 0]
+
+    @property
+    def patch(self) -> np.ndarray:
+        """Indices (K,) into the recorder's patches; -1: unplanned contact."""
+        return self.labels[:, 1]
+
+    @property
+    def xyz(self) -> np.ndarray:
+        """Positions (K, 3), m."""
+        return self.values[:, :3]
+
+    @property
+    def normal(self) -> np.ndarray:
+        """Unit normals (K, 3), away from the support."""
+        return self.values[:, 3:6]
+
+    @property
+    def force(self) -> np.ndarray:
+        """Forces (K, 3) on the link, N."""
+        return self.values[:, 6:]
 
 
 class Action(NamedTuple):

@@ -22,8 +22,10 @@ from mcplan.version import __version__
 SAMPLE_ARRAYS = (
     "t", "q", "v", "vd", "tau", "tau_ext", "active", "wrench", "phase", "qp_status", "qp_slack", *OBJECT_ARRAYS,
 )  # fmt: skip
-POINT_ARRAYS = ("point_link", "point_patch", "point_xyz", "point_normal", "point_force")
-"""Arrays of the run with one row per sample, and with one row per contact point, in the order of their columns."""
+"""Arrays of the run with one row per sample, in the order of their columns."""
+
+POINT_FIELDS = ("link", "patch", "xyz", "normal", "force")
+"""Values of each contact point: the arrays ``point_link`` to ``point_force`` of the run."""
 
 
 class RunRecorder:
@@ -52,9 +54,8 @@ class RunRecorder:
         n = len(robot.joint_names)
         self.objects = [thing.name for thing in plan.scenario.environment.objects]
         self._sizes = {"n": n, "nv": 6 + n, "nq": 7 + n, "P": len(self.patches), "objects": len(self.objects)}
-        self._samples, self._points = (
-            _Table({name: self._size(name) for name in names}) for names in (SAMPLE_ARRAYS, POINT_ARRAYS)
-        )
+        self._samples = _Table({name: (self._size(name), dtype_of(name)) for name in SAMPLE_ARRAYS})
+        self._points = _Table({"labels": ((2,), dtype_of("point_link")), "values": ((9,), dtype_of("point_xyz"))})
         self._point_start = [0]
         self._planned: dict[tuple[str, int | None, int], _PlannedPoints] = {}
         self._phases: list[PhaseRecord] = []
@@ -146,7 +147,7 @@ class RunRecorder:
         link = [np.full(len(xyz), first + self.objects.index(name)) for name, (xyz, _, _) in loads.items()]
         xyz, normal, force = (np.concatenate(column) for column in zip(*loads.values(), strict=True))
         links = np.concatenate(link)
-        return PointForces(links, np.full(len(links), -1), xyz, normal, force)
+        return PointForces.of(links, np.full(len(links), -1), xyz, normal, force)
 
     def end_phase(self, criterion: str) -> None:
         """Record which criterion ended the present phase; the next sample begins a new one, even of the same name."""
@@ -168,7 +169,8 @@ class RunRecorder:
         RunError
             Nothing was recorded.
         """
-        arrays = self._samples.arrays() | self._points.arrays()
+        points = PointForces(**self._points.arrays())
+        arrays = self._samples.arrays() | {f"point_{name}": getattr(points, name).copy() for name in POINT_FIELDS}
         if not self.objects:
             for name in OBJECT_ARRAYS:
                 del arrays[name]
@@ -236,16 +238,14 @@ class RunRecorder:
         """Store the forces (k, 3) of a patch; `finish` computes the positions of its points for all samples at once."""
         count = np.size(forces) // 3
         planned, first = self._planned_points(patch, count), self._points.append(count)
-        *_, force = self._points.columns
-        force[first : first + count] = forces
+        self._points.columns[1][first : first + count, 6:] = forces
         planned.samples.append(len(self))
         planned.first_rows.append(first)
 
     def _add_points(self, points: PointForces) -> None:
-        first = self._points.append(len(points.link))
-        rows = slice(first, self._points.count)
-        for column, values in zip(self._points.columns, points, strict=True):
-            column[rows] = values
+        first = self._points.append(len(points.labels))
+        labels, values = self._points.columns
+        labels[first : self._points.count], values[first : self._points.count] = points
 
     def _fill_planned_points(self, arrays: dict[str, np.ndarray]) -> None:
         """Fill in the positions and normals of planned contact points: ``R_WP points + p_WP`` at each sample."""
@@ -303,15 +303,19 @@ class _PlannedPoints:
 class _Table:
     """Growing arrays with a common number of rows, initially zero; the capacity doubles when they are full.
 
+    Parameters
+    ----------
+    columns : name -> shape of a row, and element type.
+
     Attributes
     ----------
     columns : the arrays, in the order of their names.
     count : number of rows in use.
     """
 
-    def __init__(self, shapes: Mapping[str, tuple[int, ...]]):
-        self._names, self.count, self._capacity = tuple(shapes), 0, 1024
-        self.columns = [np.zeros((1024, *shape), dtype_of(name)) for name, shape in shapes.items()]
+    def __init__(self, columns: Mapping[str, tuple[tuple[int, ...], str]]):
+        self._names, self.count, self._capacity = tuple(columns), 0, 1024
+        self.columns = [np.zeros((1024, *shape), dtype) for shape, dtype in columns.values()]
 
     def append(self, count: int) -> int:
         """Add ``count`` rows of zeros; return the index of the first one."""

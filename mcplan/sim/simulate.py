@@ -214,11 +214,12 @@ class Simulation:
             timing, status = {**command.timing, "control": time.perf_counter() - control_start}, command.status
         else:
             timing, status = {}, NO_QP
-        self._notify_phases()
-        if self.done:
+        machine = self.controller.machine
+        if machine.done or len(machine.events) != self._notified_events:
+            self._notify_phases()
+        if machine.done:
             return None
-        fall = self._failure.fell(self.controller.terms.com, self.controller.com_reference)
-        if fall:
+        if fall := self._failure.fell(self.controller.terms.com, self.controller.com_reference):
             raise SimulationFailed(f"{fall}, in phase {self._phase_text()} at t = {t:g} s", "fell")
         tau = self.disturbance.delivered(command.tau)
         external = self.disturbance.external(t, q)
@@ -236,7 +237,6 @@ class Simulation:
             command.phase, status, timing, objects,
             outcome.object_points, command.violation if status != NO_QP else 0.0,
         )  # fmt: skip
-        machine = self.controller.machine
         sample = StepSample(self.index, t, q, v, tau, outcome.wrenches, outcome.forces, status,
                             len(machine.events), len(machine.states),
                             None if objects is None else objects[0])  # fmt: skip

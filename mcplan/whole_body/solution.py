@@ -35,8 +35,19 @@ class Residuals(NamedTuple):
     stationarity: float = float("nan")
 
 
-MAX_STATIONARITY = 1e-4
-"""Largest relative gradient of the Lagrangian with which a point is accepted as the minimiser."""
+class Reported:
+    """Attribute that is one number in the report of a solution."""
+
+    def __init__(self, entry: int):
+        self._index = entry - qp_check.REPORTED
+
+    def __get__(self, solution: "Solution", owner: type) -> float:
+        """Return the number."""
+        return solution.numbers.item(self._index)
+
+    def __set__(self, solution: "Solution", value: float) -> None:
+        """Set the number."""
+        solution.numbers[self._index] = value
 
 
 class Solution:
@@ -45,7 +56,6 @@ class Solution:
     Parameters
     ----------
     tables : kernel tables of the filled program.
-    objective : value of the cost.
 
     Attributes
     ----------
@@ -62,28 +72,23 @@ class Solution:
     conflicts : constraints that would have to be relaxed, if the failure was explained.
     """
 
-    status, solve_time, message, stationarity = SOLVED, 0.0, "", float("nan")
+    status, solve_time, message = SOLVED, 0.0, ""
     conflicts: tuple = ()
+    motion, contact, inequality = (Reported(k) for k in (qp_check.MOTION, qp_check.CONTACT, qp_check.INEQUALITY))
+    objective, stationarity = Reported(qp_check.OBJECTIVE), Reported(qp_check.STATIONARITY)
 
-    def __init__(self, tables: BoundTables, objective: float = float("nan")):
-        self.objective, self._tables, self.patches = objective, tables, tables.patches
-        self.numbers = tables.new_numbers()
+    def __init__(self, tables: BoundTables):
+        self._tables, self.patches, self.numbers = tables, tables.patches, tables.new_numbers()
         self.vd, self.tau, self.f = tables.unknowns(self.numbers)
 
     @classmethod
     def checked(cls, tables: BoundTables, vd: Array, tau: Array, f: Array, objective: float) -> "Solution":
         """Return the solution with these unknowns, (nv,), (n,), (unknowns,), and its residuals."""
-        solution = cls(tables, objective)
+        solution = cls(tables)
         solution.vd[:], solution.tau[:], solution.f[:] = vd, tau, f
         tables.check(solution.numbers)
-        solution.read_residuals()
+        solution.objective, solution.stationarity = objective, float("nan")
         return solution
-
-    def read_residuals(self) -> None:
-        """Take over the residuals that the kernel has left in the tables."""
-        self.motion, self.contact, self.inequality, self._bias, self._acceleration = self._tables.residual[
-            : qp_check.RESIDUALS
-        ].tolist()
 
     @property
     def ok(self) -> bool:
@@ -102,11 +107,7 @@ class Solution:
 
     def is_wrong(self, tolerance: float, hard_only: bool = False) -> bool:
         """Whether the solution fails the residual check; with ``hard_only`` only the equation of motion counts."""
-        scale = max(1.0, self._acceleration)
-        fails = not self.motion <= tolerance * max(1.0, self._bias)
-        if not hard_only:
-            fails |= not self.contact <= tolerance * scale or not self.inequality <= 2 * tolerance * scale
-        return fails or self.stationarity > MAX_STATIONARITY
+        return bool(qp_check.is_wrong(self.numbers[-qp_check.REPORTED :], tolerance, hard_only))
 
     @property
     def forces(self) -> dict[str, Array]:

@@ -20,7 +20,7 @@ from mcplan.robot.terms import Terms
 from mcplan.whole_body.collision_avoidance import AccelerationLimit
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Declaration
-from mcplan.whole_body.packed import Array, is_unchanged
+from mcplan.whole_body.packed import Array
 from mcplan.whole_body.rows.forces import TorqueBand
 from mcplan.whole_body.settings import UNBOUNDED, QPSettings
 from mcplan.whole_body.tasks.task import KernelTask, Task, checked_rows, filled_by_kernel
@@ -103,7 +103,7 @@ class BoundTables:
     python_tasks : tasks without a kernel, with their rows in the task matrix.
     inputs : (3, nv) arguments of the kernel from Python, see ``EXTERNAL``.
     planned, last, rate : (unknowns,) references of the force unknowns, see ``core.whole_body.fill``.
-    has_last : whether the last forces of all contacts are known.
+    has_last, has_external : whether the last forces of all contacts are known, and an external force.
     limits : A (limit rows, nv) and b (limit rows,) of the limits ``A vd >= b``.
     torque_band : centre and half width (n,) of the interval of the torques; empty arrays without an interval.
     scratch : workspace of the kernels; its last entry is the constant part of the cost.
@@ -120,6 +120,7 @@ class BoundTables:
         settings: QPSettings,
     ):
         self.structure, self.terms, self.contacts, self.tasks = structure, terms, contacts, tasks
+        self._max_residual = settings.tolerance
         self.python_tasks: list[tuple[Task, slice]] = []
         self._parts: list[Array] = []
         self._length = 0
@@ -130,7 +131,7 @@ class BoundTables:
         self.values = np.zeros(self._length)
         self.inputs = np.zeros((3, structure.layout[lay.NV]))
         self.planned, self.last, self.rate = np.zeros((3, forces))
-        self.has_last = False
+        self.has_last = self.has_external = False
         limit_rows = int(structure.layout[lay.LIMIT_ROWS])
         self._limit_arrays = np.zeros((limit_rows, int(structure.layout[lay.NV]))), np.zeros(limit_rows)
         self.limits: tuple[Array, Array] = self._limit_arrays
@@ -138,12 +139,12 @@ class BoundTables:
         self._steps: tuple[Any, Array] = NO_BAND  # half width of the interval, as it was given and for the kernel
         self.scratch = np.zeros((7, max(forces, int(structure.layout[lay.CONTACT_ROWS]), qp_fill.SCRATCH)))
         self.patches = tuple(c.patch for c in contacts)
-        layout = structure.layout
-        self._ends = np.cumsum([layout[lay.NV], layout[lay.ACTUATED], forces]).tolist()
+        layout, self._joints = structure.layout, int(structure.layout[lay.ACTUATED])
+        sizes = layout[lay.NV], layout[lay.ACTUATED], forces, 3 * point_count, 6 * len(contacts), qp_check.REPORTED
+        self._ends = np.cumsum(sizes).tolist()
         self.force_slices = _slices(0, [c.shape.unknowns for c in contacts])
-        self._point_slices = _slices(self._ends[-1], [3 * c.shape.points for c in contacts])
-        self._wrench_slices = _slices(self._ends[-1] + 3 * point_count, [6] * len(contacts))
-        self._size = self._ends[-1] + 3 * point_count + 6 * len(contacts)
+        self._point_slices = _slices(self._ends[2], [3 * c.shape.points for c in contacts])
+        self._wrench_slices = _slices(self._ends[3], [6] * len(contacts))
         rows = (lay.NV, lay.CONTACT_ROWS, lay.RELEASE_ROWS, lay.LIMIT_ROWS)
         self.residual = np.zeros(qp_check.RESIDUALS + max(int(structure.layout[k]) for k in rows))
         self._first_arguments = (
@@ -164,7 +165,7 @@ class BoundTables:
         The kernel reads the arrays of a limit themselves if there is one only, and copies of those of several.
         """
         all_rows = [limit.rows(terms) for limit in limits]
-        if len(limits) == 1 and is_unchanged(all_rows[0], self.limits):
+        if all_rows[0] is self.limits and len(limits) == 1:
             return
         self.limits = self._limit_arrays
         row, (A, lower) = 0, self.limits
@@ -173,19 +174,19 @@ class BoundTables:
             A[row:end], lower[row:end] = checked_rows(limit, rows, A.shape[1])
             row = end
         if len(limits) == 1 and all(map(_is_readable, all_rows[0])):
-            self.limits = all_rows[0]
+            self.limits = all_rows[0]  # a limit that returns the same tuple again is not checked again
 
     def set_torque_band(self, band: TorqueBand | None) -> None:
         """Set the interval of the torques; None: torques may jump."""
         if band is None:
             self.torque_band = NO_BAND
             return
-        torque, n = np.ascontiguousarray(band.torque, float), int(self.structure.layout[lay.ACTUATED])
-        if torque.shape != (n,):
-            raise InputError(f"torque_band.torque has the shape {torque.shape}, expected ({n},)")
-        if band.step is not self._steps[0]:
-            is_complete = _is_readable(band.step) and band.step.shape == (n,)
-            self._steps = band.step, band.step if is_complete else np.array(np.broadcast_to(band.step, n), float)
+        torque, step = np.ascontiguousarray(band.torque, float), band.step
+        if torque.shape != (self._joints,):
+            raise InputError(f"torque_band.torque has the shape {torque.shape}, expected ({self._joints},)")
+        if step is not self._steps[0]:
+            is_complete = _is_readable(step) and step.shape == (self._joints,)
+            self._steps = step, step if is_complete else np.array(np.broadcast_to(step, self._joints), float)
         self.torque_band = torque, self._steps[1]
 
     def fill(self) -> int:
@@ -197,23 +198,23 @@ class BoundTables:
 
         ``numbers`` are those of the solution, to be filled.
         """
-        return solve_tick(*self._fill_arguments(), *fast.warm_arguments, numbers, self.residual)
+        return solve_tick(*self._fill_arguments(), *fast.warm_arguments, self._max_residual, numbers, self.residual)
 
     def check(self, numbers: Array) -> None:
         """Compute residuals, point forces and wrenches of the solution in ``numbers``."""
-        vd, tau, f = self.unknowns(numbers)
-        forces, wrenches = np.split(numbers[self._ends[-1] :], [self._size - self._ends[-1] - 6 * len(self.patches)])
+        vd, tau, f, forces, wrenches, report = np.split(numbers, self._ends[:-1])
         qp_check.check_solution(
             *self._check_arguments, vd, tau, f, self.residual, forces.reshape(-1, 3), wrenches.reshape(-1, 6)
         )
+        report[: qp_check.RESIDUALS] = self.residual[: qp_check.RESIDUALS]
 
     def new_numbers(self) -> Array:
-        """Return a new array for the numbers of a solution: vd, tau, unknowns, point forces and wrenches."""
-        return np.empty(self._size)
+        """Return a new array for the numbers of a solution: vd, tau, unknowns, point forces, wrenches and report."""
+        return np.empty(self._ends[-1])
 
     def unknowns(self, numbers: Array) -> tuple[Array, Array, Array]:
         """Return vd (nv,), tau (n,) and the force unknowns, as views."""
-        a, b, c = self._ends
+        a, b, c, *_ = self._ends
         return numbers[:a], numbers[a:b], numbers[b:c]
 
     def point_forces(self, numbers: Array) -> dict[str, Array]:

@@ -196,12 +196,11 @@ class WholeBodyQP:
         tables = self._set_inputs(terms, contacts, tasks, None, previous, limits, planned, torque_band)
         solution = Solution(tables)
         status = tables.fill_and_solve(self.fast, solution.numbers)
-        self._finish_fill(FILLED if status == WARM_SOLVED else status, tables, terms, tasks)
         if status == WARM_SOLVED:
-            solution.objective, solution.stationarity = self.fast.compiled.accept_warm()
-            solution.read_residuals()
-            if not solution.is_wrong(self.settings.tolerance):
-                return self._accept(solution, start)
+            self._filled = True
+            self.fast.compiled.accept_warm()
+            return self._accept(solution, start)
+        self._finish_fill(status, tables, terms, tasks)
         self.fast.compiled.active_set_failed = True
         return self.attempt()
 
@@ -219,7 +218,8 @@ class WholeBodyQP:
         """Set the inputs of the kernel that fills the parameters, and the parameters that it does not fill."""
         self._filled = False
         self._tables = tables = self._bound_tables(terms, contacts, tasks, limits)
-        tables.inputs[EXTERNAL] = 0.0 if tau_ext is None else tau_ext
+        if tau_ext is not None or tables.has_external:
+            tables.inputs[EXTERNAL], tables.has_external = 0.0 if tau_ext is None else tau_ext, tau_ext is not None
         self._constant = self._fill_python_tasks(tables, terms) if tables.python_tasks else 0.0
         if self._efforts:
             self._constant += fill_efforts(self.data, tables.force_slices, self.contacts, terms, self._efforts)
@@ -376,7 +376,8 @@ class WholeBodyQP:
         """Complete a solution of the declared program, and count it."""
         self._successes += 1
         self._is_explained = self._is_explained and self._successes < CALM_TICKS
-        answer.objective += self._constant
+        if self._constant:
+            answer.objective += self._constant
         answer.solve_time = time.perf_counter() - start
         return answer
 

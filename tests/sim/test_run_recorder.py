@@ -136,7 +136,7 @@ def test_slack_is_recorded_where_the_program_was_not_solved(plan):
 
 
 def test_points_of_another_physics(plan):
-    points = PointForces(
+    points = PointForces.of(
         np.array([3]), np.array([-1]), np.ones((1, 3)), np.array([[0, 0, 1.0]]), np.array([[0, 0, 9.0]])
     )
     recorder = record_samples(plan, 30, "contact", forces_at_points=lambda k: points)

@@ -9,6 +9,12 @@ MOTION, CONTACT, INEQUALITY, BIAS_SIZE, ACCELERATION_SIZE, RESIDUALS = range(6)
 of a bound or of a direction without force; largest entry of ``h`` and of ``a_c``, for relative tolerances; then
 scratch, as long as the largest number of rows of one kind."""
 
+OBJECTIVE, STATIONARITY, REPORTED = range(RESIDUALS, RESIDUALS + 3)
+"""Entries of the report of a solution after the residuals: the cost, and the relative gradient of the Lagrangian."""
+
+MAX_STATIONARITY = 1e-4
+"""Largest relative gradient of the Lagrangian with which a point is accepted as the minimiser."""
+
 BALL_FACES = 26
 """Faces of the polytope in place of a ball."""
 
@@ -41,6 +47,16 @@ def check_solution(layout, constants, contacts, values, theta, G, vd, tau, f, re
     residual[INEQUALITY] = worst
     residual[BIAS_SIZE] = _largest(theta[layout[lay.BIAS] :], layout[lay.NV])
     residual[ACCELERATION_SIZE] = _largest(theta[layout[lay.CONTACT_ACCELERATION] :], layout[lay.CONTACT_ROWS])
+
+
+@jit
+def is_wrong(report, tolerance, hard_only):
+    """Return whether a solution fails the residual check; with ``hard_only`` only the equation of motion counts."""
+    fails = not report[MOTION] <= tolerance * max(1.0, report[BIAS_SIZE])
+    if not hard_only:
+        allowed = tolerance * max(1.0, report[ACCELERATION_SIZE])
+        fails = fails or not report[CONTACT] <= allowed or not report[INEQUALITY] <= 2.0 * allowed
+    return fails or report[STATIONARITY] > MAX_STATIONARITY
 
 
 @jit

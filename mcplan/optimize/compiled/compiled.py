@@ -32,6 +32,8 @@ TOLERANCE = 1e-8
 MAX_RESIDUAL = 1e-6
 """Largest relative residual of an accepted solution."""
 
+WORST = {settings.INFEASIBLE: np.inf, settings.INFEASIBLE_INACCURATE: np.inf, settings.UNBOUNDED: -np.inf}
+"""Objective of a minimisation without solution."""
 
 PROXIMAL_WEIGHT = 1e-6
 """Weight of the proximal term, relative to the largest diagonal entry of a singular Hessian."""
@@ -72,7 +74,6 @@ class CompiledProblem:
     problem : the CVXPY problem.
     theta : (parameters + 1,) the flat parameter vector, matrices in Fortran order, the last entry 1.
     status : CVXPY's status of the last ``solve``.
-    objective : the last solution's objective, as ``problem.value``.
     x : (size,) the variables of CVXPY's cone form (a view that the next ``solve`` overwrites).
     dual : multipliers of its rows, lower bounds and upper bounds (also a view).
     condensed : the condensed dense QP with its workspace.
@@ -94,7 +95,6 @@ class CompiledProblem:
         self.theta = np.zeros(program.total_param_size + 1)
         self.theta[-1] = 1.0
         self.status: str | None = None
-        self.objective = np.nan
         self.fallbacks = 0
         self.warm = self.active_set_failed = False
         self._sign = -1.0 if isinstance(problem.objective, cp.Maximize) else 1.0
@@ -176,20 +176,18 @@ class CompiledProblem:
         if status != settings.OPTIMAL:
             status = self._solve_dense(prove)
         self.status = status
-        if status == settings.OPTIMAL:
-            self.objective = self._sign * float(self._residual[recover.OBJECTIVE])
-            if write:
-                x = self.x.copy()
-                for variable, entry_map in self._entry_maps.variables:
-                    variable.save_value(entry_map(x))
-        else:
-            none = (settings.INFEASIBLE, settings.INFEASIBLE_INACCURATE)
-            worst = np.inf if status in none else -np.inf if status == settings.UNBOUNDED else np.nan
-            self.objective = self._sign * worst
-            if write:
-                for variable, _ in self._entry_maps.variables:
-                    variable.save_value(None)
+        if write:
+            x = self.x.copy() if status == settings.OPTIMAL else None
+            for variable, entry_map in self._entry_maps.variables:
+                variable.save_value(None if x is None else entry_map(x))
         return status
+
+    @property
+    def objective(self) -> float:
+        """Objective of the last solution, as ``problem.value``; infinite or NaN without one."""
+        if self.status == settings.OPTIMAL:
+            return self._sign * self._residual.item(recover.OBJECTIVE)
+        return self._sign * WORST.get(self.status or "", np.nan)
 
     @property
     def stationarity(self) -> float:
@@ -217,11 +215,9 @@ class CompiledProblem:
             return ()
         return self.condensed.program, self.condensed.work, self._solver.sense, self._solver.multiplier, TOLERANCE
 
-    def accept_warm(self) -> tuple[float, float]:
-        """Take over the solution that a kernel has found with the previous active set; return cost and stationarity."""
+    def accept_warm(self) -> None:
+        """Take over the solution that a kernel has found with the previous active set."""
         self.status = settings.OPTIMAL
-        self.objective = self._sign * self._residual.item(recover.OBJECTIVE)
-        return self.objective, self.stationarity
 
     def _solve_previous_active_set(self, solver: LeastDistance) -> bool:
         """Solve with the previous active set as equalities; it is mostly the active set of this solution, too."""

@@ -111,6 +111,7 @@ class ContactPhysics:
             exchanged.tau_ext,
         )
         self._counts, self._active = exchanged.counts, exchanged.active
+        self._active_patches: tuple[str, ...] = ()
         self.centre_q[:] = np.array([[*p, *quat_from_rotation(R)] for R, p in object_poses]).reshape(-1, 7)
         grips = [name for name in self.patches if robot.patches[name].kind == "grasp"]
         self._grip_names = [name for name in grips if name != MOUNT]
@@ -149,7 +150,8 @@ class ContactPhysics:
         self._tau[:], self._force[:] = action.tau, 0.0
         if action.external is not None:
             self._force[: self.robot.nv] = action.external
-        self._active[:] = active_mask(self.patches, tuple(action.active))
+        if (active := tuple(action.active)) is not self._active_patches:
+            self._active_patches, self._active[:] = active, active_mask(self.patches, active)
         contact_step(*self._fixed, *self._moving, float(dt), self.q, self.v)
         self.t += dt
         return self._outcome((self.v - v_start) / dt)
@@ -165,12 +167,11 @@ class ContactPhysics:
             raise SimulationFailed(f"the state of physics contact is not finite at t = {self.t:g} s", "not a number")
         index, values = self._contacts.report_index[:count].copy(), self._contacts.report[:count].copy()
         touching = set(index[:, 1].tolist())
-        points = PointForces(index[:, 0], index[:, 1], values[:, :3], values[:, 3:6], values[:, 6:])
         if self._has_grasps:
             touching.update(p for p, is_held in enumerate(self.grasps[:, IS_HELD].tolist()) if is_held)
         wrench = self._wrench.copy()
         wrenches = {name: wrench[p] for p, name in enumerate(self.patches) if p in touching}
-        return StepOutcome(vd, self._tau_ext.copy(), wrenches, points, tuple(wrenches))
+        return StepOutcome(vd, self._tau_ext.copy(), wrenches, PointForces(index, values), tuple(wrenches))
 
     def _update_grasps(self, active: Iterable[str]) -> None:
         """Close the active grasps on bars within reach; open the others."""

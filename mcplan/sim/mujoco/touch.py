@@ -13,7 +13,6 @@ from mcplan.core.contact.points import (
     INDEX_SIZE,
     LINK,
     NORMAL,
-    PATCH,
     POINT_SIZE,
     POSITION,
     read_contacts,
@@ -115,18 +114,15 @@ class ContactReader:
                     force.sum(axis=0),
                     _moment(xyz - self.base_position(data), force),
                 )
-        points = PointForces(
-            index[:, LINK], index[:, PATCH], point[:, POSITION:NORMAL], point[:, NORMAL:FORCE], point[:, FORCE:]
-        )
         wrenches = {self.patches[p]: wrench[p] for p, touched in enumerate(self._touched.tolist()) if touched}
-        return StepContacts(points, wrenches, unplanned_force)
+        return StepContacts(PointForces(index[:, :CONTACT], point), wrenches, unplanned_force)
 
     def with_grips(self, data: Any, points: PointForces, grip_wrenches: Mapping[str, np.ndarray]) -> PointForces:
         """Add one point per grip: its force acts at the patch origin; its moment is in the wrench only."""
         if not grip_wrenches:
             return points
         poses = [self.pose(data, name) for name in grip_wrenches]
-        grip_points = PointForces(
+        grip_points = PointForces.of(
             self._link_of[[self._patch_index[name] for name in grip_wrenches]],
             np.array([self._patch_index[name] for name in grip_wrenches]),
             np.array([p for _, p in poses]),

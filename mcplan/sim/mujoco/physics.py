@@ -94,6 +94,7 @@ class MujocoPhysics:
         """Set the state (7+n,), (6+n,) of the robot; objects return to their initial poses. ``v`` None: at rest."""
         mujoco.mj_resetData(self.model, self.data)
         self._grips.reset()
+        self._is_pushed = False
         q, v = np.array(q, float), np.zeros(self.robot.nv) if v is None else np.array(v, float)
         R, first_velocity = _rotation(q[3:7]), self._first_velocity
         mujoco_v = np.concatenate([v[:3], R.T @ v[3:6], v[6:]])
@@ -135,7 +136,8 @@ class MujocoPhysics:
         tau_ext = self._joint_forces(dt, rate_change)
         if forces.other is not None:
             tau_ext += forces.other
-        tau_ext[6:] += self._within_limits(action.tau) - action.tau
+        if (np.abs(action.tau) > self._max_torque).any():
+            tau_ext[6:] += self._within_limits(action.tau) - action.tau
         if action.external is not None:
             tau_ext += action.external
         if self.robot.fixed:
@@ -167,8 +169,10 @@ class MujocoPhysics:
     def _apply_external(self, external: np.ndarray | None) -> None:
         """Apply an external generalised force (6+n,), given in world axes."""
         if external is None:
-            self.data.qfrc_applied[self._qvel_index] = 0.0
+            if self._is_pushed:
+                self.data.qfrc_applied[self._qvel_index], self._is_pushed = 0.0, False
             return
+        self._is_pushed = True
         force = np.array(external)
         force[3:6] = _rotation(self.q[3:7]).T @ force[3:6]
         self.data.qfrc_applied[self._qvel_index] = self._coordinates.moments(force[self._first_velocity :])
@@ -179,7 +183,7 @@ class MujocoPhysics:
         if self.robot.fixed:
             self.q, self.v = np.concatenate([self._base_pose, self.q]), np.concatenate([np.zeros(6), self.v])
             return
-        self.v[3:6] = _rotation(self.q[3:7]) @ self.v[3:6]
+        mujoco.mju_rotVecQuat(self.v[3:6], self.v[3:6].copy(), self.q[3:7])
 
     def _joint_forces(self, dt: float, vd: np.ndarray | None) -> np.ndarray:
         """Return the generalised force of joint limits, joint friction and damping; there is none on a free base."""

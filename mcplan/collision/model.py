@@ -17,7 +17,7 @@ from mcplan.core.bundle import SOUND, check
 from mcplan.core.distance.many import fill_distance_rows, fill_distances, find_smallest
 from mcplan.core.distance.pair import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
 from mcplan.core.distance.path import find_close
-from mcplan.core.distance.shape import Shapes
+from mcplan.core.distance.shape import Shapes, move_shape
 from mcplan.core.posture.collision_free import PostureSurroundings
 from mcplan.core.whole_body.corner_rows import Faces
 from mcplan.errors import InputError
@@ -154,7 +154,9 @@ class CollisionModel:
         self._owner = {s.name: thing.name for thing in environment.objects for s in thing.surfaces}
         self._coplanar = coplanar_surfaces(environment)
         self.shape_index = {name: len(links) + i for i, name in enumerate(environment_solids)}
-        self._initial = {thing.name: (thing.R, thing.p) for thing in environment.objects}
+        self._initial = {
+            thing.name: (np.array(thing.R, float), np.array(thing.p, float)) for thing in environment.objects
+        }
         self._bodies = {link: robot.frame(link)[0] for link in robot.link_names}
         names = [*links, *environment_solids]
         self.shapes = pack([*solids, *environment_solids.values()], [*bodies, *[-1] * len(environment_solids)])
@@ -347,12 +349,8 @@ class CollisionModel:
         for name, (R, p) in objects.items():
             if name not in self._initial:
                 raise InputError(f"there is no object `{name}`; there are: {', '.join(self._initial) or 'none'}")
-            # the shape's frame may have an offset from the object's: that of the initial pose
-            i = self.shape_index[name]
-            R0, p0 = self._initial[name]
-            rotation = np.asarray(R, float) @ R0.T
-            offset[i, 9:] = np.asarray(p, float) + rotation @ (offset[i, 9:] - p0)
-            offset[i, :9] = (rotation @ offset[i, :9].reshape(3, 3)).ravel()
+            place, row = (np.asarray(R, float), np.asarray(p, float)), offset[self.shape_index[name]]
+            move_shape(*self._initial[name], *place, row, np.empty((3, 3)), np.empty(12))
         return self.shapes._replace(offset=read_only(offset))
 
     def pairs_between(self, a: str, b: str) -> list[int]:

@@ -38,8 +38,8 @@ class Command(NamedTuple):
     active : patches in contact.
     message : reason why the status is not SOLVED.
     timing : computing time of parts of the step (s), by name.
-    object_vd : (O,6) accelerations of the scene's objects; None when the plan handles none.
-    object_loads : handled object -> point forces on it.
+    object_vd : (O,6) accelerations of the scene's objects in physics ``qp``; None when the plan handles none.
+    object_loads : handled object -> point forces on it, in physics ``qp``.
     violation : largest constraint violation of the program: m/s², rad/s², N.
     """
 

@@ -117,6 +117,7 @@ class WholeBodyController:
         self._commanded = self._wrenches
         self._nv, self._t, self._start_delay, self._push_time = self.robot.nv, 0.0, 0.0, -np.inf
         self._vd = np.zeros(self._nv)
+        self._moves_objects = physics == "qp"
         motion = self.motion
         # lazy: most criteria read only the clock, and no other measurement is computed then
         self._measurement = Measurement(
@@ -206,8 +207,10 @@ class WholeBodyController:
         if self.impedance is not None:
             tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self._nv], tau)
         self._update_clock(t, balance_error)
+        forces = solution.forces
+        self.objects.last_forces = forces
         return Command(
-            solution.vd[: self._nv], tau, wrenches, self.objects.without_objects(solution.forces), solution.status,
+            solution.vd[: self._nv], tau, wrenches, self.objects.without_objects(forces), solution.status,
             (phase.name, phase.stance), patches, solution.message,
             {"terms": terms_time - clock, "machine": machine_time - terms_time,
              "program": time.perf_counter() - machine_time},
@@ -236,8 +239,8 @@ class WholeBodyController:
         motion.clock.advance(self.dt, error)
 
     def _object_outputs(self, solution: Solution) -> tuple[np.ndarray | None, dict[str, PointLoads]]:
-        """Return the accelerations of the objects and the forces on them."""
-        if not isinstance(self.terms, SystemTerms):
+        """Return the accelerations of the objects and the forces on them, which only physics ``qp`` takes over."""
+        if not isinstance(self.terms, SystemTerms) or not self._moves_objects:
             return None, {}
         return self.objects.accelerations(solution.vd), self.objects.forces(self.terms, self.motion, solution.forces)
 

@@ -44,6 +44,8 @@ class HandledObjects:
     ----------
     things : the handled objects.
     system : the robot with them.
+    poses : poses of the objects by name, views of the terms.
+    last_forces : forces (k, 3) at the points of each contact in the last solution of the program.
     """
 
     def __init__(self, plan: Plan, settings: ControlSettings, dt: float = 1e-3):
@@ -53,7 +55,8 @@ class HandledObjects:
         pairs = {(c.patch, self._owners[c.support]) for c in contacts if c.support in self._owners}
         touched = {name for _, name in pairs}
         self.things = tuple(thing for thing in environment.objects if thing.name in touched)
-        self._rows = [i for i, thing in enumerate(environment.objects) if thing.name in touched]
+        rows = [i for i, thing in enumerate(environment.objects) if thing.name in touched]
+        self._rows = slice(None) if len(rows) == len(environment.objects) else rows
         self._all_names = [thing.name for thing in environment.objects]
         self.system = System(plan.scenario.robot, tuple(_body(thing) for thing in self.things))
         self._pairs = sorted(pairs)
@@ -63,7 +66,8 @@ class HandledObjects:
         self._tasks = {t.name: LinkPoseTask(t.name, weight=s.weights.limb, kp=s.gains.limb_kp) for t in self.things}
         self._support_contacts: dict[str, _SupportContact] = {}
         self._local_poses: dict[str, tuple[LoadedContact, Pose, np.ndarray | None]] = {}
-        self._support_forces: dict[str, np.ndarray] = {}
+        self.poses: dict[str, Pose] = {}
+        self.last_forces: Mapping[str, np.ndarray] = {}
 
     def __bool__(self) -> bool:
         return bool(self.things)
@@ -75,7 +79,9 @@ class HandledObjects:
 
     def terms(self, frames: list[str]) -> SystemTerms:
         """Return terms of the system, with the frames that contacts on objects need."""
-        return SystemTerms(self.system, frames, self._pairs)
+        terms = SystemTerms(self.system, frames, self._pairs)
+        self.poses = {thing.name: (terms.frame(thing.name).R, terms.frame(thing.name).p) for thing in self.things}
+        return terms
 
     def state(self, q: np.ndarray, v: np.ndarray, poses: np.ndarray, velocities: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return q and v of the system; ``poses`` (O, 7) and ``velocities`` (O, 6) are of all objects of the scene."""
@@ -86,10 +92,6 @@ class HandledObjects:
         result = np.zeros((len(self._all_names), 6))
         result[self._rows] = vd[self.system.robot.nv :].reshape(-1, 6)
         return result
-
-    def poses(self, terms: SystemTerms) -> dict[str, Pose]:
-        """Return the poses of the objects."""
-        return {thing.name: (terms.frame(thing.name).R, terms.frame(thing.name).p) for thing in self.things}
 
     def tasks(self, t: float, motion: Motion) -> list[LinkPoseTask]:
         """Return the tasks of the objects that move, filled from their references."""
@@ -141,7 +143,7 @@ class HandledObjects:
 
     def support_force(self, name: str) -> np.ndarray:
         """Return the force (3,) (N) of the support on an object in the last solution of the program."""
-        return self._support_forces.get(name, np.zeros(3))
+        return np.zeros(3) if name not in self.last_forces else self.last_forces[name].sum(axis=0)
 
     def carrier(self, contact: Contact) -> str | None:
         """Return the name of the object that a contact is on."""
@@ -179,7 +181,6 @@ class HandledObjects:
         for thing in self.things:
             name, rest = thing.name, motion.object_supports.get(thing.name)
             parts = [] if rest is None else [(name, rest.contact, rest.contact.normal, forces[name])]
-            self._support_forces[name] = np.zeros(3) if rest is None else forces[name].sum(axis=0)
             for contact in (loaded.contact for loaded in motion.contacts.values()):
                 if self.carrier(contact) == name:
                     parts.append((contact.patch, contact, -self._normal(contact, terms), -forces[contact.patch]))

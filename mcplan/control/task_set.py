@@ -218,8 +218,9 @@ class TaskSet:
                         share = GRIP_FRICTION_FRACTION
                     constraint.friction = share * min(loaded.contact.friction, loaded.friction)
             tasks = (*tasks, *self.objects.tasks(t, motion))
+            tasks = self._inputs[1] if is_unchanged(tasks, self._inputs[1]) else tasks
             contacts = (*contacts, *self.objects.supports(t, motion, terms))
-            poses = self.objects.poses(terms)
+            poses = self.objects.poses
         for limit in self._limits:
             limit.update(terms, motion, poses)
         bounded, last = steady and self.settings.gains.torque_rate > 0.0, self._torque

@@ -67,8 +67,8 @@ class Action(NamedTuple):
         and the forces (k, 3) at the contact's points; world axes.
     active : names of the patches that the controller takes to be in contact.
     external : (6+n,) external generalised force on the robot, world axes; None: zero.
-    object_vd : (O, 6) expected accelerations of the free objects; None: there are no objects.
-    object_points : expected contact forces between the objects and their supports.
+    object_vd : (O, 6) expected accelerations of the free objects, only for ``qp``; None: there are no objects.
+    object_points : expected contact forces between the objects and their supports, only for ``qp``.
     """
 
     tau: np.ndarray

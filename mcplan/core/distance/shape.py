@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.core.jit import jit_inline
+from mcplan.core.jit import jit, jit_inline
 
 SPHERE, CAPSULE, BOX, CYLINDER, HULL, PLANE = range(6)
 """Kinds of shape."""
@@ -46,6 +46,25 @@ class Shapes(NamedTuple):
     vertices: np.ndarray  # (K, 3) of the hulls, each in its shape's frame
     graph: np.ndarray  # (G,) int64, a part per hull: start vertices of the 6 CELLS² cells; position of each
     # vertex's first neighbour, and of the end (COUNT + 1, relative to the part); neighbours. Vertices count from FIRST
+
+
+@jit
+def move_shape(R0, p0, R, p, offset, turn, pose):
+    """Move a shape in place with its body, whose frame moves from pose (R0, p0) to (R, p).
+
+    The frame of the shape may differ from that of the body: ``offset`` (12,) is its pose in the world. ``turn`` (3, 3)
+    and ``pose`` (12,) are scratch.
+    """
+    for i in range(3):
+        for j in range(3):
+            turn[i, j] = R[i, 0] * R0[j, 0] + R[i, 1] * R0[j, 1] + R[i, 2] * R0[j, 2]
+    x, y, z = offset[9] - p0[0], offset[10] - p0[1], offset[11] - p0[2]
+    for i in range(3):
+        pose[9 + i] = p[i] + (turn[i, 0] * x + turn[i, 1] * y + turn[i, 2] * z)
+        for j in range(3):
+            pose[3 * i + j] = turn[i, 0] * offset[j] + turn[i, 1] * offset[3 + j] + turn[i, 2] * offset[6 + j]
+    for k in range(12):
+        offset[k] = pose[k]
 
 
 RELATIVE, SIMPLEX, POLYTOPE, FACES, HORIZON = 0, 1, 6, 134, 390

@@ -54,14 +54,45 @@ def fill_free_bodies(
 
 
 @jit
-def _fill_body(q, v, m, com, inertia, first, M, h, frame):
-    """Write block and frame of a body, whose velocities begin at ``first``."""
+def _write_rotation(q, R):
+    """Write the rotation (3, 3) of a pose (7,), whose quaternion may have any length."""
     length = math.sqrt(q[3] ** 2 + q[4] ** 2 + q[5] ** 2 + q[6] ** 2)
     w, x, y, z = q[3] / length, q[4] / length, q[5] / length, q[6] / length
-    R = frame[FRAME_R:FRAME_P].reshape((3, 3))
     R[0, 0], R[0, 1], R[0, 2] = 1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)
     R[1, 0], R[1, 1], R[1, 2] = 2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)
     R[2, 0], R[2, 1], R[2, 2] = 2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)
+
+
+@jit
+def move_to_frames(coms, q, v, R):
+    """Turn states of bodies about their centres of mass into those of their frames, in place.
+
+    Parameters
+    ----------
+    coms : (bodies, 3) centres of mass in the frames
+    q, v : (bodies, 7), (bodies, 6) poses, and velocities in world axes, linear then angular
+    R : (3, 3) scratch
+    """
+    for i in range(len(coms)):
+        _write_rotation(q[i], R)
+        c = coms[i]
+        r0 = R[0, 0] * c[0] + R[0, 1] * c[1] + R[0, 2] * c[2]
+        r1 = R[1, 0] * c[0] + R[1, 1] * c[1] + R[1, 2] * c[2]
+        r2 = R[2, 0] * c[0] + R[2, 1] * c[1] + R[2, 2] * c[2]
+        w0, w1, w2 = v[i, 3], v[i, 4], v[i, 5]
+        q[i, 0], q[i, 1], q[i, 2] = q[i, 0] - r0, q[i, 1] - r1, q[i, 2] - r2
+        v[i, 0], v[i, 1], v[i, 2] = (
+            v[i, 0] - (w1 * r2 - w2 * r1),
+            v[i, 1] - (w2 * r0 - w0 * r2),
+            v[i, 2] - (w0 * r1 - w1 * r0),
+        )
+
+
+@jit
+def _fill_body(q, v, m, com, inertia, first, M, h, frame):
+    """Write block and frame of a body, whose velocities begin at ``first``."""
+    R = frame[FRAME_R:FRAME_P].reshape((3, 3))
+    _write_rotation(q, R)
     for k in range(3):
         frame[FRAME_P + k] = q[k]
     for k in range(6):

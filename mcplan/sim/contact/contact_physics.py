@@ -26,10 +26,11 @@ from mcplan.core.contact.model import (
     scratch,
 )
 from mcplan.core.contact.step import contact_step
+from mcplan.core.rigid_body.free_bodies import move_to_frames
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.record.world import World, closing_grasp
 from mcplan.robot.patch import MOUNT
-from mcplan.robot.pose import cross, quat_from_rotation, rotation_from_quat
+from mcplan.robot.pose import quat_from_rotation
 from mcplan.robot.robot import Robot
 from mcplan.robot.solid import shape_inertia
 from mcplan.scene.contact import Contact
@@ -97,7 +98,8 @@ class ContactPhysics:
         self.scene = pack_scene(robot, environment, self.patches, self.settings, self.q, contacts)
         self._planned_grasps = [contact for contact in contacts if contact.kind == "grasp"]
         object_poses = object_poses_at_com(environment)
-        self._com_offsets = [shape_inertia(thing.shape, thing.mass)[0] for thing in environment.objects]
+        offsets = [shape_inertia(thing.shape, thing.mass)[0] for thing in environment.objects]
+        self._com_offsets = np.array(offsets, float).reshape(-1, 3)
         self._fixed = pack_constants(robot.tree, self.scene, law_array(self.settings.contact))
         exchanged = exchange(robot.tree, len(self.patches), len(object_poses))
         self._moving, exchanged, self._contacts = pack_variables(
@@ -211,15 +213,15 @@ class ContactPhysics:
     @property
     def object_q(self) -> np.ndarray:
         """Poses (O, 7) of the frames of the objects."""
-        q = self.centre_q.copy()
-        for row, c in zip(q, self._com_offsets, strict=True):
-            row[:3] -= rotation_from_quat(row[3:]) @ c
-        return q
+        return self._object_state()[0]
 
     @property
     def object_v(self) -> np.ndarray:
         """Velocities (O, 6) of the frames of the objects, linear then angular, world axes."""
-        v = self.centre_v.copy()
-        for row, q, c in zip(v, self.centre_q, self._com_offsets, strict=True):
-            row[:3] -= cross(row[3:], rotation_from_quat(q[3:]) @ c)
-        return v
+        return self._object_state()[1]
+
+    def _object_state(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return poses and velocities of the frames of the objects."""
+        q, v = self.centre_q.copy(), self.centre_v.copy()
+        move_to_frames(self._com_offsets, q, v, np.empty((3, 3)))
+        return q, v

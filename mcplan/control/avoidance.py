@@ -85,7 +85,8 @@ Knots = np.ndarray | Sequence[np.ndarray]
 def _distance(terms: Terms, contact: Contact) -> float:
     """Return the distance of a patch from its contact (m); for a ball, from its contact after rolling."""
     frame = terms.frame(contact.patch)
-    return math.dist(frame.p, contact.p + contact.rolled(frame.R) if contact.radius else contact.p)
+    target = contact.p + contact.rolled(frame.R) if contact.radius else contact.p
+    return math.dist(frame.p.tolist(), target.tolist())  # of arrays it takes three times as long
 
 
 class _Ends(NamedTuple):

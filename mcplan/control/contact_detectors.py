@@ -38,10 +38,11 @@ ZERO_WRENCH = np.zeros(6)
 
 
 class _CentreMap(NamedTuple):
-    """Velocity map of the centre of a contact: the frame whose velocity it maps, and B of `_centre_map`."""
+    """Velocity map of the centre of a contact: the frame whose velocity it maps, B of `_centre_map`, and its norm."""
 
     frame: str
     B: np.ndarray
+    norm: float
 
 
 class SlipDetector:
@@ -57,6 +58,7 @@ class SlipDetector:
         self.settings, self._frame_of = settings, frame_of
         self._since: dict[str, float] = {}
         self._centre_maps: dict[str, _CentreMap] = {}
+        self._maps: dict[Contact, _CentreMap] = {}
         self._contacts: tuple[Contact, ...] | None = None
 
     def update(self, t: float, terms: Terms, motion: Motion, wrenches: Mapping[str, np.ndarray]) -> None:
@@ -97,13 +99,17 @@ class SlipDetector:
     def _map_centres(self, terms: Terms) -> None:
         """Set the velocity maps of the contacts, and the bounds ``|v_c| <= |B| |(v, w)|``: mostly they are at rest."""
         sliding = [contact for contact in self._contacts or () if contact.kind != "grasp"]
-        self._centre_maps = {
-            contact.patch: _CentreMap(self._frame_of(contact) or contact.patch, _centre_map(contact))
-            for contact in sliding
-        }
+        self._centre_maps = {contact.patch: self.map_centre(contact) for contact in sliding}
         maps = self._centre_maps.values()
         index = np.array([terms.frame_names.index(centre.frame) for centre in maps], np.int64)
-        self._bounds = terms.arrays[-1], index, np.array([np.linalg.norm(centre.B, 2) for centre in maps])
+        self._bounds = terms.arrays[-1], index, np.array([centre.norm for centre in maps])
+
+    def map_centre(self, contact: Contact) -> _CentreMap:
+        """Return the velocity map of a contact; those of the plan are computed before the run."""
+        if contact not in self._maps:
+            B = _centre_map(contact)
+            self._maps[contact] = _CentreMap(self._frame_of(contact) or contact.patch, B, float(np.linalg.norm(B, 2)))
+        return self._maps[contact]
 
     def _reduce_friction(self, t: float, terms: Terms, motion: Motion, patch: str, measured: float) -> None:
         """Reduce the friction coefficient of a sliding contact, and hold the patch at its present pose."""

@@ -139,13 +139,17 @@ class WholeBodyController:
         if self.objects:
             return
         for contacts, limbs in contacts_along(self.plan):
-            self.tasks.declare(contacts, limbs)
+            self.tasks.declare(contacts, limbs, self.terms)
         if avoidance := self.tasks.avoidance:
             for segment in self.plan.segments:
                 avoidance.cache_end_distances(segment.posture.knots)
+        for contact in {contact for stance in self.plan.stances for contact in stance.contacts}:
+            self._slip_detector.map_centre(contact)
         for stance in self.plan.stances:  # a recovery step may start from any of them
             for patch in self._stepping.steppable_feet(stance.contacts):
-                self.tasks.declare([contact for contact in stance.contacts if contact.patch != patch], [patch])
+                self.tasks.declare(
+                    [contact for contact in stance.contacts if contact.patch != patch], [patch], self.terms
+                )
         if not self.tasks.further:  # a user's task may expect calls in ticks only
             self.terms.update(self.plan.stances[0].q, np.zeros(self._nv))
             self.tasks.rehearse(self.terms, self.motion)

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from mcplan.control.command import LoadedContact
 from mcplan.control.handled import HandledObjects
 from mcplan.control.motion import Motion
 from mcplan.core.algebra.free_motion import largest_free_motion
 from mcplan.planning.plan import Plan
+from mcplan.robot.pose import rotation_onto
 from mcplan.robot.terms import Terms
 from mcplan.scene.allowed_pose import MAX_DEVIATION, allowed_pose, is_outdated
 from mcplan.scene.contact import Contact
@@ -222,7 +222,7 @@ def align_with_support(R: np.ndarray, contact: Contact) -> np.ndarray:
         present, target = edge, edge - (edge @ contact.normal) * contact.normal
     else:
         present, target = R @ contact.R.T @ contact.normal, contact.normal
-    return Rotation.align_vectors(target[None], present[None])[0].as_matrix() @ R
+    return rotation_onto(present, target) @ R
 
 
 FORCE_TIME_CONSTANT = 0.3

@@ -98,6 +98,7 @@ class TaskSet:
         extra: Extra | None = None,
     ):
         s = self.settings = self._base_settings = settings
+        self._patches = list(robot.patches)
         self._gains: Mapping[str, float] = NO_GAINS
         self.com = ComTask(s.weights.com, s.gains.com_kp)
         self.trunk = LinkPoseTask(robot.link_names[0], position=False, weight=s.weights.trunk, kp=s.gains.trunk_kp)
@@ -142,13 +143,17 @@ class TaskSet:
             extra,
         )
 
-    def declare(self, contacts: Sequence[Contact], limbs: Iterable[str]) -> None:
+    def declare(self, contacts: Sequence[Contact], limbs: Iterable[str], terms: Terms) -> None:
         """Declare and compile the program of contacts and swinging limbs before the run: too slow for a tick.
 
         With handled objects, and after a slip, it happens in the first tick that needs the program.
         """
+        contacts = sorted(contacts, key=lambda contact: self._patches.index(contact.patch))  # as in `Motion`
         loaded = [LoadedContact(contact, Ramp(0.0, 0.0, 0.0, 0.0), 0.0) for contact in contacts]
-        self.pool.get([self.held.close(closed) for closed in loaded], self._tasks(limbs, contacts), self._limits)
+        constraints, tasks = [self.held.close(closed) for closed in loaded], self._tasks(limbs, contacts)
+        problem = self.pool.get(constraints, tasks, self._limits)
+        if isinstance(problem, WholeBodyQP):
+            problem.bind(terms, constraints, tasks, self._limits)
         if self.avoidance:
             self.avoidance.cache_fixed_pairs(contacts)
 

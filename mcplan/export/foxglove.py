@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from mcplan.record.run import Run
 from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
-from mcplan.robot.pose import quat_from_rotation
+from mcplan.robot.pose import quat_from_rotation, rotation_onto
 
 RATE = 30.0
 """Messages per second."""
@@ -191,7 +190,7 @@ def _surface_triangles(surface: Any) -> dict[str, Any]:
 def _arrow(point: np.ndarray, force: np.ndarray) -> dict[str, Any]:
     """Return the arrow of a force at a point; Foxglove's arrows point along their x axis."""
     size = float(np.linalg.norm(force))
-    R = Rotation.align_vectors([force / size], [[1.0, 0.0, 0.0]])[0].as_matrix()
+    R = rotation_onto(np.array([1.0, 0.0, 0.0]), force)
     return {"pose": _pose(R, point), "shaft_length": size * ARROW_SCALE, "shaft_diameter": 0.02, "head_length": 0.07,
             "head_diameter": 0.05, "color": _color(FORCE_COLOR)}  # fmt: skip
 

@@ -69,6 +69,21 @@ def axis_rotation(axis: np.ndarray, angle: float) -> np.ndarray:
     return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * (K @ K)
 
 
+def rotation_onto(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the rotation (3,3) of least angle from the direction of a (3,) to that of b (3,).
+
+    With unit vectors, ``v = a x b`` and ``c = a'b``: ``1 + [v]x + [v]x² / (1 + c)``. Within a tick it replaces
+    ``Rotation.align_vectors`` of SciPy, which takes twenty times as long.
+    """
+    a, b = a / np.linalg.norm(a), b / np.linalg.norm(b)
+    c = float(a @ b)
+    if c < -1.0 + 1e-9:  # opposite: half a turn about any axis normal to a
+        axis = cross(a, np.eye(3)[np.argmin(np.abs(a))])
+        return axis_rotation(axis / np.linalg.norm(axis), np.pi)
+    V = cross_matrix(cross(a, b))
+    return np.eye(3) + V + V @ V / (1.0 + c)
+
+
 def rotation_vector(R: np.ndarray) -> np.ndarray:
     """Return the rotation vector (3,), axis times angle (rad), of a rotation (3,3)."""
     from scipy.spatial.transform import Rotation

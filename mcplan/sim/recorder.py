@@ -118,7 +118,7 @@ class RunRecorder:
         if object_points is not None:
             self._add_points(object_points)
         self._point_start.append(self._points.count)
-        k, columns = self._samples.append(1), self._samples.columns
+        k, columns = self._samples.append(1).start, self._samples.columns
         ts, qs, vs, vds, taus, taus_ext, actives, wrench_rows, phases, statuses, slacks, object_qs, object_vs = columns
         ts[k], qs[k], vs[k], vds[k], taus[k] = t, q, v, vd, tau
         if tau_ext is not None:
@@ -237,15 +237,16 @@ class RunRecorder:
     def _add_patch_points(self, patch: str, forces: np.ndarray) -> None:
         """Store the forces (k, 3) of a patch; `finish` computes the positions of its points for all samples at once."""
         count = np.size(forces) // 3
-        planned, first = self._planned_points(patch, count), self._points.append(count)
-        self._points.columns[1][first : first + count, 6:] = forces
+        planned = self._planned_points(patch, count)
         planned.samples.append(len(self))
-        planned.first_rows.append(first)
+        planned.first_rows.append(self._points.count)
+        rows = self._points.append(count)
+        self._points.columns[1][rows, 6:] = forces
 
     def _add_points(self, points: PointForces) -> None:
-        first = self._points.append(len(points.labels))
+        rows = self._points.append(len(points.labels))
         labels, values = self._points.columns
-        labels[first : self._points.count], values[first : self._points.count] = points
+        labels[rows], values[rows] = points
 
     def _fill_planned_points(self, arrays: dict[str, np.ndarray]) -> None:
         """Fill in the positions and normals of planned contact points: ``R_WP points + p_WP`` at each sample."""
@@ -300,8 +301,12 @@ class _PlannedPoints:
         return np.atleast_2d(rotation @ normal)[:, None]
 
 
+BLOCK_ROWS = 4096
+"""Rows that are allocated at once. Arrays that grow by copying would take a whole tick now and then."""
+
+
 class _Table:
-    """Growing arrays with a common number of rows, initially zero; the capacity doubles when they are full.
+    """Columns with a common number of rows, initially zero, in blocks that are joined at the end.
 
     Parameters
     ----------
@@ -309,25 +314,31 @@ class _Table:
 
     Attributes
     ----------
-    columns : the arrays, in the order of their names.
-    count : number of rows in use.
+    columns : the arrays of the present block, in the order of their names.
+    count : number of rows in all blocks.
     """
 
     def __init__(self, columns: Mapping[str, tuple[tuple[int, ...], str]]):
-        self._names, self.count, self._capacity = tuple(columns), 0, 1024
-        self.columns = [np.zeros((1024, *shape), dtype) for shape, dtype in columns.values()]
+        self._shapes, self.count = columns, 0
+        self._full: list[list[np.ndarray]] = []
+        self._begin_block()
 
-    def append(self, count: int) -> int:
-        """Add ``count`` rows of zeros; return the index of the first one."""
-        first, self.count = self.count, self.count + count
-        while self.count > self._capacity:
-            self._capacity *= 2
-            for i, column in enumerate(self.columns):
-                # zeros cost no memory until they are written
-                self.columns[i] = np.zeros((self._capacity, *column.shape[1:]), column.dtype)
-                self.columns[i][: len(column)] = column
-        return first
+    def _begin_block(self) -> None:
+        # zeros cost no memory until they are written
+        self.columns = [np.zeros((BLOCK_ROWS, *shape), dtype) for shape, dtype in self._shapes.values()]
+        self._used = 0
+
+    def append(self, count: int) -> slice:
+        """Add ``count`` rows of zeros to the present block, or to a new one; return their place in it."""
+        first = self._used
+        if first + count > BLOCK_ROWS:
+            self._full.append([column[:first] for column in self.columns])
+            self._begin_block()
+            first = 0
+        self._used, self.count = first + count, self.count + count
+        return slice(first, self._used)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the used rows by name."""
-        return {name: column[: self.count].copy() for name, column in zip(self._names, self.columns, strict=True)}
+        """Return all rows by name."""
+        blocks = [*self._full, [column[: self._used] for column in self.columns]]
+        return dict(zip(self._shapes, map(np.concatenate, zip(*blocks, strict=True)), strict=True))

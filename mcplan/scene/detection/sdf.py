@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
 from mcplan.robot.mesh_file import MeshError, MeshFiles
-from mcplan.robot.pose import rotation_from_rpy
+from mcplan.robot.pose import rotation_from_rpy, rotation_onto
 from mcplan.robot.urdf import read_bytes
 from mcplan.robot.xml_reader import Element, Notes, read_xml
 from mcplan.scene.detection.geometry import SceneGeometry
@@ -155,12 +155,11 @@ class _Reader:
             if element.tag == "plane":
                 normal = self._numbers(element, "normal", 3, key, (0, 0, 1))
                 size = self._numbers(element, "size", 2, key, (0, 0))
-                length = np.linalg.norm(normal)
-                if length == 0.0:
+                if not np.any(normal):
                     self.notes.problem(element, key, "the normal of a plane has no length")
                     continue
-                rotation, _ = Rotation.align_vectors(normal[None] / length, np.array([[0.0, 0.0, 1.0]]))
-                self.world.add_plane(pose[0] @ rotation.as_matrix(), pose[1], *(0.5 * size))
+                rotation = rotation_onto(np.array([0.0, 0.0, 1.0]), normal)
+                self.world.add_plane(pose[0] @ rotation, pose[1], *(0.5 * size))
             elif (shape := self._shape(element, key)) is not None:
                 self.world.add(shape, *pose)
 

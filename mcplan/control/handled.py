@@ -9,7 +9,7 @@ import numpy as np
 from mcplan.control.command import LoadedContact, PointLoads, Ramp
 from mcplan.control.motion import Motion
 from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.motion.limb_path import LimbPath, Pose
+from mcplan.motion.limb_path import HeldPose, LimbPath, Pose
 from mcplan.planning.plan import Plan
 from mcplan.robot.solid import shape_inertia
 from mcplan.robot.system import FreeBody, System, SystemTerms, relative_frame
@@ -124,7 +124,9 @@ class HandledObjects:
         constraint.max_force = loaded.limit.value(t)
         return constraint
 
-    def _support_contact(self, t: float, name: str, loaded: LoadedContact, path: LimbPath | None) -> "_SupportContact":
+    def _support_contact(
+        self, t: float, name: str, loaded: LoadedContact, path: HeldPose | LimbPath | None
+    ) -> "_SupportContact":
         """Make the constraint of an object on its support: at rest, or sliding along a path."""
         support, kd = loaded.contact, damping(self.settings.gains.contact_kp, None)
         if path is None:
@@ -208,7 +210,7 @@ class _SupportContact(NamedTuple):
     """Contact of an object with its support; in a slide also its direction and the ramp of friction."""
 
     loaded: LoadedContact
-    path: LimbPath | None
+    path: HeldPose | LimbPath | None
     constraint: ContactConstraint
     direction: np.ndarray | None = None
     friction_ramp: Ramp = Ramp(1.0, 1.0, 0.0, 0.0)

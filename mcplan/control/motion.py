@@ -13,7 +13,16 @@ from mcplan.control.arrival import Arrivals, descent_ramp, detects_touch
 from mcplan.control.command import LoadedContact, Notice, Ramp
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.motion.descent import Descent
-from mcplan.motion.limb_path import UNLIMITED_TIMING, LimbPath, PatchOrientation, Pose, PosturePath, StepPath, Timing
+from mcplan.motion.limb_path import (
+    UNLIMITED_TIMING,
+    HeldPose,
+    LimbPath,
+    PatchOrientation,
+    Pose,
+    PosturePath,
+    StepPath,
+    Timing,
+)
 from mcplan.motion.pendulum import Pendulum
 from mcplan.motion.spline import PostureSample, PostureSpline, Rates, ReferenceSample, Spline, minimum_jerk
 from mcplan.motion.time_parameterization import ReferenceClock, TimedPath, TimedRate
@@ -123,7 +132,7 @@ contacts a grip bears up to 1.5 times the commanded force when the load changes 
 MAX_SKIPPED_SHARE = 0.5
 """Largest fraction of its time that a motion skips when it begins late."""
 
-Path = LimbPath | PosturePath | TimedPath | Descent | StepPath
+Path = HeldPose | LimbPath | PosturePath | TimedPath | Descent | StepPath
 """The reference of a limb."""
 
 AnyPosture = PostureSpline | TimedPath
@@ -191,7 +200,7 @@ class Motion:
         self.contacts: dict[str, LoadedContact] = {}
         self.released: dict[str, Contact] = {}
         self.targets: dict[str, Contact] = {}
-        self.objects: dict[str, LimbPath] = {}
+        self.objects: dict[str, HeldPose | LimbPath] = {}
         self.object_supports: dict[str, LoadedContact] = {}
         self.held_objects: set[str] = set()
         self.waiting_patches: set[str] = set()
@@ -245,7 +254,7 @@ class Motion:
         contact = self.contacts.pop(patch).contact
         self._list_closed()
         if self._is_last_of_limb(patch):
-            self.limbs[patch] = self._hold_pose(place or (contact.R, contact.p), t)
+            self.limbs[patch] = HeldPose(place or (contact.R, contact.p), t)
             self.released[patch] = contact
 
     def advance_reference(self, t: float, q: np.ndarray, speed: np.ndarray) -> None:
@@ -406,7 +415,7 @@ class Motion:
         """Register an object: at rest on its support, or held in the air."""
         rest = resting_contact(thing, self.environment)
         if rest is None:
-            self.objects[thing.name] = self._hold_pose((thing.R, thing.p), 0.0)
+            self.objects[thing.name] = HeldPose((thing.R, thing.p), 0.0)
             self.held_objects.add(thing.name)
         else:
             self.object_supports[thing.name] = LoadedContact(rest, Ramp(np.inf, np.inf, 0.0, 0.0), np.inf)
@@ -458,10 +467,6 @@ class Motion:
     def detects_touch(self, contact: Contact) -> bool:
         """Whether a patch descends until its touch is detected; a grip closes at its planned pose."""
         return detects_touch(contact, self.settings)
-
-    def _hold_pose(self, pose: Pose, t: float) -> LimbPath:
-        """Return the reference of a patch that stays at a pose from time t (s) on."""
-        return LimbPath(pose, pose, np.zeros(3), np.zeros(3), self.timing, t)
 
     def _is_last_of_limb(self, patch: str) -> bool:
         """Whether no other patch of the same limb is in contact."""

@@ -41,6 +41,22 @@ class PosePath:
         return PoseSample(x[:9].reshape(3, 3), x[9:12], x[12:18], x[18:], tightness)
 
 
+class HeldPose(PosePath):
+    """A pose (R, p) that a patch or an object keeps from a time on (s)."""
+
+    tightness = 1.0, 1.0
+
+    def __init__(self, pose: Pose, start_time: float):
+        self.end, self.start_time = pose, start_time
+        self.end_time = self.swing_time = self.approach_time = start_time
+        self._rest = np.concatenate([np.ravel(pose[0]), pose[1], np.zeros(12)])
+
+    def write(self, t: float, pose: np.ndarray) -> float:
+        """Write the reference at time t to ``pose`` (24,); return the tightness."""
+        pose[:] = self._rest
+        return 1.0
+
+
 class Timing(NamedTuple):
     """Speed limits and timing of limb paths.
 

@@ -95,11 +95,16 @@ class TimeParameterization:
         if s >= self.path[-1]:
             return self.duration + float((s - self.path[-1]) / self.rate[-1])
         i = int(np.searchsorted(self.path, s, side="right")) - 1
-        low, high = self.times[i], self.times[i + 1]
-        while high - low > 1e-9:
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self._compute(middle)[0] < s else (low, middle)
-        return float(high)
+        low, high = self._starts[i], self._starts[i + 1]
+        t = low + (high - low) * float((s - self.path[i]) / (self.path[i + 1] - self.path[i]))
+        while high - low > 1e-9:  # Newton's method, between the bounds
+            present, rate, _ = self._compute(t)
+            low, high = (t, high) if present < s else (low, t)
+            step = (s - present) / rate
+            if abs(step) < 0.5e-9:
+                return t + step
+            t = t + step if low < t + step < high else 0.5 * (low + high)
+        return high
 
 
 FREE_ERROR = 1.5

@@ -13,6 +13,7 @@ from mcplan.control.program import State
 from mcplan.control.stepping import MAX_FOOT_OFFSET_M, MAX_OUTSIDE_M, Lean, Regain, Restore, StepBack, StepOut, Stepping
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import SimulationFailed
+from mcplan.motion.limb_path import HeldPose
 from mcplan.planning import plan_file
 from mcplan.planning.plan import PlannedStance
 from mcplan.planning.planner import plan as make_plan
@@ -216,7 +217,7 @@ def test_a_foot_that_was_to_be_lifted_bears_again_when_the_other_steps_and_a_han
     stays = next(patch for patch in SOLES if patch != step.step.contact.patch)
     motion.unload(stays, -0.2, 0.1, 300.0)
     assert motion.contacts[stays].limit.value(0.0) == 0.0
-    motion.limbs["left_hand"] = motion._hold_pose((np.eye(3), np.zeros(3)), 0.0)
+    motion.limbs["left_hand"] = HeldPose((np.eye(3), np.zeros(3)), 0.0)
     motion.targets["left_hand"] = HAND
     motion.descending_patches.add("left_hand")
     now = SimpleNamespace(pose=lambda patch: (robot.terms.frame(patch).R, robot.terms.frame(patch).p))

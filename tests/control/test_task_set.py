@@ -15,7 +15,7 @@ from mcplan.control.task_set import (
     TORQUE_RATE_FACTOR,
     TaskSet,
 )
-from mcplan.motion.limb_path import LimbPath
+from mcplan.motion.limb_path import HeldPose, LimbPath
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.robot.robot_file import load_robot
 from mcplan.robot.terms import Terms
@@ -76,7 +76,7 @@ def test_gains_of_a_state_hold_as_long_as_it_and_damping_is_critical(robot):
     tasks = tasks_of(robot, settings)
     plain = tasks.posture.weight.copy()
     motion = Motion(robot, SCENE, settings, robot.posture("half_sitting"))
-    motion.limbs["left_hand"] = motion._hold_pose((np.eye(3), np.zeros(3)), 0.0)
+    motion.limbs["left_hand"] = HeldPose((np.eye(3), np.zeros(3)), 0.0)
     terms = Terms(robot)
     terms.update(robot.posture("half_sitting"), np.zeros(robot.nv))
     tasks.follow(0.0, terms, motion)

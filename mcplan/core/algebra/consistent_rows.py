@@ -9,35 +9,11 @@ import math
 
 import numpy as np
 
-from mcplan.core.jit import jit_algebra, jit_view
+from mcplan.core.algebra.products import add_products, segment
+from mcplan.core.jit import jit_algebra
 
 NEUTRAL = -1.0
 """Right-hand side of an empty inequality: ``0 >= -1``."""
-
-
-@jit_view(axes=1)
-def _segment(array, first, length):
-    """Return ``length`` entries of an array."""
-    return first, length
-
-
-@jit_algebra
-def _add_products(x, first, step, count, Y, start, stride, out):
-    """Add ``sum_k x_k Y_kj`` to ``out_j``; entries of x begin at ``first``, rows of Y at ``start``."""
-    k = 0
-    while k + 4 <= count:
-        a, b, c, d = x[first], x[first + step], x[first + 2 * step], x[first + 3 * step]
-        if not a == b == c == d == 0.0:
-            p, q = _segment(Y, start, out.size), _segment(Y, start + stride, out.size)
-            r, s = _segment(Y, start + 2 * stride, out.size), _segment(Y, start + 3 * stride, out.size)
-            for j in range(out.size):
-                out[j] += a * p[j] + b * q[j] + c * r[j] + d * s[j]
-        first, start, k = first + 4 * step, start + 4 * stride, k + 4
-    while k < count:
-        a, p = x[first], _segment(Y, start, out.size)
-        for j in range(out.size):
-            out[j] += a * p[j]
-        first, start, k = first + step, start + stride, k + 1
 
 
 @jit_algebra
@@ -97,14 +73,14 @@ def _factor(A, m, n, U, threshold, start, rank):
     number of independent rows.
     """
     for i in range(start, m):
-        row = _segment(U, m * rank + i, m - i)
+        row = segment(U, m * rank + i, m - i)
         for j in range(row.size):
             row[j] = 0.0
-        _add_products(A, i, m, n, A, i, m, row)
+        add_products(A, i, m, n, A, i, m, row)
         square = row[0]
         for j in range(row.size):
             row[j] = -row[j]
-        _add_products(U, i, m, rank, U, i, m, row)
+        add_products(U, i, m, rank, U, i, m, row)
         remaining = -row[0]
         threshold[i] = abs(threshold[i])
         if remaining > threshold[i] * threshold[i] * square and rank < n:
@@ -120,7 +96,7 @@ def _factor(A, m, n, U, threshold, start, rank):
 @jit_algebra
 def _substitute(U, m, row, i, Y, y):
     """Write row i of the solution Y of ``U'Y = B`` to y, which is minus row i of B; ``row`` is its row of A."""
-    _add_products(U, row, m, i, Y, 0, y.size, y)
+    add_products(U, row, m, i, Y, 0, y.size, y)
     scale = -1.0 / U[m * i + row]
     for j in range(y.size):
         y[j] *= scale
@@ -138,7 +114,7 @@ def _nearest_row(m, U, rank, threshold):
     i = 0
     for row in range(m):
         if threshold[row] > 0.0:
-            y = _segment(inverse, rank * i, rank)
+            y = segment(inverse, rank * i, rank)
             for k in range(rank):
                 y[k] = 0.0
             y[i] = -1.0
@@ -177,20 +153,20 @@ def drop_determined(C, d, count, fraction, A, m, n, scratch, rank, threshold):
     chunk = (scratch.size - m * rank) // (rank + 1)
     for start in range(0, count, chunk):
         width = min(chunk, count - start)
-        outside = _segment(Y, rank * width, width)
+        outside = segment(Y, rank * width, width)
         for j in range(width):
             outside[j] = 0.0
         for k in range(n):
-            c = _segment(C, count * k + start, width)
+            c = segment(C, count * k + start, width)
             for j in range(width):
                 outside[j] += (1.0 - fraction * fraction) * c[j] * c[j]
         i = 0
         for row in range(m):
             if threshold[row] > 0.0:
-                y = _segment(Y, i * width, width)
+                y = segment(Y, i * width, width)
                 for j in range(width):
                     y[j] = 0.0
-                _add_products(A, row, m, n, C, start, count, y)
+                add_products(A, row, m, n, C, start, count, y)
                 for j in range(width):
                     y[j] = -y[j]
                 _substitute(scratch, m, row, i, Y, y)

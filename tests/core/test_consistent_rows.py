@@ -10,8 +10,8 @@ DEPENDENT = 2e-2
 
 def consistent(A, b):
     m, n = A.shape
-    rows, b, basis = np.ascontiguousarray(A.T).ravel(), b.copy(), np.zeros((2 * m + 1, n))
-    make_consistent(rows, b, m, n, basis, np.full(m, DEPENDENT))
+    rows, b, scratch = np.ascontiguousarray(A.T).ravel(), b.copy(), np.zeros((2 * m + 1) * n)
+    make_consistent(rows, b, m, n, scratch, np.full(m, DEPENDENT))
     return rows.reshape(n, m).T, b
 
 
@@ -56,14 +56,14 @@ def test_an_inequality_that_equations_determine_is_emptied_and_no_other(off):
     rng = np.random.default_rng(2)
     m, n = 5, 12
     A = rng.normal(size=(m, n))
-    rows, basis = np.ascontiguousarray(A.T).ravel(), np.zeros((2 * m + 1, n))
-    rank = make_consistent(rows, np.zeros(m), m, n, basis, np.full(m, DEPENDENT))
+    rows, scratch, thresholds = np.ascontiguousarray(A.T).ravel(), np.zeros((2 * m + 1) * n), np.full(m, DEPENDENT)
+    rank = make_consistent(rows, np.zeros(m), m, n, scratch, thresholds)
     assert rank == m
     free = np.linalg.svd(A)[2][m]  # of length 1, and orthogonal to all of A
     row = rng.normal(size=m) @ A
     G = np.array([row + off * DEPENDENT * np.linalg.norm(row) * free, rng.normal(size=n)])
     inequalities, lower = np.ascontiguousarray(G.T).ravel(), np.array([3.0, 4.0])
-    drop_determined(inequalities, lower, 2, n, basis, rank, DEPENDENT)
+    drop_determined(inequalities, lower, 2, DEPENDENT, rows, m, n, scratch, rank, thresholds)
     kept = inequalities.reshape(n, 2).T
     assert np.array_equal(kept[1], G[1])
     assert lower[1] == 4.0
@@ -99,9 +99,9 @@ def near_rows(parts):
     """Three rows, the first two of which differ by 2 %, and a fourth that follows from the first and the third."""
     a, noise, d = np.linalg.qr(np.random.default_rng(5).normal(size=(9, 3)))[0].T
     A = np.array([a, a + 0.02 * noise, d, 2.0 * a + d])
-    rows, b, basis = np.ascontiguousarray(A.T).ravel(), np.arange(1.0, 5.0), np.zeros((9, 9))
+    rows, b, scratch = np.ascontiguousarray(A.T).ravel(), np.arange(1.0, 5.0), np.zeros(81)
     parts = np.array(parts)
-    rank = make_consistent(rows, b, 4, 9, basis, parts)
+    rank = make_consistent(rows, b, 4, 9, scratch, parts)
     kept = [bool(row.any()) for row in rows.reshape(9, 4).T]
     assert kept == [part > 0.0 for part in parts]
     assert kept == [value != 0.0 for value in b]

@@ -100,7 +100,7 @@ def unpack_scratch(packed):
         axes2(real, layout, 1),  # H
         axes2(real, layout, 2),  # vector
         axes2(real, layout, 3),  # robot_M
-        axes1(integer, layout, 4),  # dense_parent
+        axes1(integer, layout, 4),  # root
         axes2(real, layout, 5),  # pose
         axes2(real, layout, 6),  # surface
         axes2(real, layout, 7),  # frame

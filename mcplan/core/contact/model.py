@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mcplan.core.algebra.tree_factor import roots
 from mcplan.core.distance.pair import PAIR_SIZE
 from mcplan.core.distance.shape import Shapes, scratch as distance_scratch
 from mcplan.core.rigid_body.tree import Tree, workspace
@@ -197,10 +198,11 @@ def exchange(tree: Tree, patches: int, objects: int) -> Exchange:
 
 
 NEW_VELOCITY, MOMENTUM, GRADIENT, STEP, PRODUCT, NEAR_LIMIT = range(6)
-LIMIT_VELOCITY, JOINT_COMPLIANCE, FRICTION_BOUND, LIMIT_IMPULSE, FRICTION_IMPULSE, VECTORS = range(6, 12)
+LIMIT_VELOCITY, JOINT_COMPLIANCE, FRICTION_BOUND, LIMIT_IMPULSE, FRICTION_IMPULSE = range(6, 11)
+VELOCITY_PRODUCT, VECTORS = 11, 12
 """Rows of ``ContactScratch.vector``: iterate of the velocity after the step; M v + dt force; gradient; direction d of
 the line search; M d; near limit of a joint (-1 upper, 0 none, 1 lower), target velocity there, compliance; bound of the
-joint's friction impulse (N m s); impulses of limits and of friction."""
+joint's friction impulse (N m s); impulses of limits and of friction; M times the iterate."""
 
 
 class ContactScratch(NamedTuple):
@@ -210,7 +212,7 @@ class ContactScratch(NamedTuple):
     H: np.ndarray  # (n, n) Hessian of the program, then its factor
     vector: np.ndarray  # (VECTORS, n)
     robot_M: np.ndarray  # (nv, nv)
-    dense_parent: np.ndarray  # (n,) int64: ``parent`` of a matrix without zeros: k - 1
+    root: np.ndarray  # (n,) int64: first velocity of the tree that a velocity belongs to
     pose: np.ndarray  # (bodies, 12) of the bodies in the world
     surface: np.ndarray  # (S, 12) of the surfaces
     frame: np.ndarray  # (P, 12) of the patches
@@ -239,7 +241,7 @@ def scratch(scene: ContactScene, nv: int) -> ContactScratch:
         np.zeros((n, n)),
         np.zeros((VECTORS, n)),
         np.zeros((nv, nv)),
-        np.arange(n) - 1,
+        roots(scene.parent),
         np.zeros((bodies, 12)),
         np.zeros((len(scene.surface), 12)),
         np.zeros((len(scene.patch), 12)),

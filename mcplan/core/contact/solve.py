@@ -3,7 +3,7 @@
     l(v) = 1/2 (v - v*)' M (v - v*) + sum_i l_i(aim_i - J_i v),    dl_i/d(J_i v) = -impulse_i
 
 Its gradient is ``M v - b - J' impulse`` with ``b = M v*`` the momentum without contact impulses. The second derivative
-has the sparsity of the tree unless a contact couples two bodies, so that its factor has no fill.
+has the sparsity of the tree unless a contact couples two bodies, so that its factor has no fill; then it is dense.
 
 The convex program would lift a sliding body, because it also restricts the velocity to a cone. Coulomb's law is a fixed
 point: the target normal velocity is reduced by ``mu |s|`` until this shift no longer changes. The slip ``s = aim_t -
@@ -16,7 +16,7 @@ D. G. Anderson, J. ACM 1965 (acceleration of the fixed-point iteration).
 
 import math
 
-from mcplan.core.algebra.tree_factor import tree_factor, tree_multiply, tree_solve
+from mcplan.core.algebra.tree_factor import dense_factor, dense_solve, tree_factor, tree_multiply, tree_solve
 from mcplan.core.contact.law import cone_state, project, stiffness
 from mcplan.core.contact.model import (
     APPLIED,
@@ -41,6 +41,7 @@ from mcplan.core.contact.model import (
     STATE,
     STEP,
     STICK,
+    VELOCITY_PRODUCT,
 )
 from mcplan.core.jit import jit, jit_inline
 
@@ -85,10 +86,10 @@ def joint_impulses(vector, k, speed):
 def update_impulses(M, parent, n, count, contacts, vector, keep_states):
     """Write impulses and gradient at the present velocity; return the squares of gradient and momentum, over M_kk."""
     v, g = vector[NEW_VELOCITY], vector[GRADIENT]
-    tree_multiply(M, parent, n, v, g)
+    tree_multiply(M, parent, n, v, vector[VELOCITY_PRODUCT])
     scale = 0.0
     for k in range(n):
-        g[k] -= vector[MOMENTUM, k]
+        g[k] = vector[VELOCITY_PRODUCT, k] - vector[MOMENTUM, k]
         scale += vector[MOMENTUM, k] * vector[MOMENTUM, k] / M[k, k]
         limit, friction = joint_impulses(vector, k, v[k])
         vector[LIMIT_IMPULSE, k] = limit
@@ -177,9 +178,7 @@ def line_search(M, parent, n, count, contacts, vector):
     for k in range(n):
         curvature += step[k] * vector[PRODUCT, k]
         initial_slope += step[k] * vector[GRADIENT, k]
-    tree_multiply(M, parent, n, vector[NEW_VELOCITY], vector[PRODUCT])
-    for k in range(n):
-        smooth_slope += step[k] * (vector[PRODUCT, k] - vector[MOMENTUM, k])
+        smooth_slope += step[k] * (vector[VELOCITY_PRODUCT, k] - vector[MOMENTUM, k])
     for c in range(count):
         for r in range(3):
             value = 0.0
@@ -211,12 +210,13 @@ def line_search(M, parent, n, count, contacts, vector):
 
 
 @jit
-def solve_program(M, parent, n, count, contacts, scratch, tolerance, iterations, keep_states):
+def solve_program(M, parent, coupled, n, count, contacts, scratch, tolerance, iterations, keep_states):
     """Move the velocity to the minimum of l; return the number of Newton steps.
 
     Parameters
     ----------
-    parent : (n,) int64, sparsity of the Hessian: next velocity towards the root, -1 at a root.
+    parent : (n,) int64, sparsity of M: next velocity towards the root, -1 at a root.
+    coupled : whether the Hessian is dense, because contacts couple bodies.
     n, count : number of velocities and of contacts.
     tolerance, iterations : see ``GRADIENT_TOLERANCE, MAX_NEWTON_STEPS`` in `step`.
     keep_states : whether the first step keeps the present contact states, a warm start that is often exact.
@@ -226,10 +226,14 @@ def solve_program(M, parent, n, count, contacts, scratch, tolerance, iterations,
     steps = 0
     while steps < iterations and (keep_states or residual > tolerance * tolerance * scale):
         hessian(M, n, count, contacts, vector, scratch.G, H)
-        tree_factor(H, parent, n)
         for k in range(n):
             vector[STEP, k] = -vector[GRADIENT, k]
-        tree_solve(H, parent, n, vector[STEP])
+        if coupled:
+            dense_factor(H, n)
+            dense_solve(H, n, vector[STEP])
+        else:
+            tree_factor(H, parent, scratch.root, n)
+            tree_solve(H, parent, scratch.root, n, vector[STEP])
         alpha = 1.0 if keep_states else line_search(M, parent, n, count, contacts, vector)
         for k in range(n):
             vector[NEW_VELOCITY, k] += alpha * vector[STEP, k]
@@ -255,7 +259,7 @@ def required_shift(contacts, c):
 
 
 @jit
-def solve_contacts(M, parent, n, count, contacts, scratch, tolerance, iterations):
+def solve_contacts(M, parent, coupled, n, count, contacts, scratch, tolerance, iterations):
     """Solve the step with Coulomb's law: the convex program whose ``shift`` equals ``mu |s|`` for the resulting slip s.
 
     Returns
@@ -265,7 +269,7 @@ def solve_contacts(M, parent, n, count, contacts, scratch, tolerance, iterations
     """
     steps, max_error, shift = 0, 0.0, contacts.shift
     for iteration in range(MAX_SHIFT_ITERATIONS):
-        steps += solve_program(M, parent, n, count, contacts, scratch, tolerance, iterations, iteration == 0)
+        steps += solve_program(M, parent, coupled, n, count, contacts, scratch, tolerance, iterations, iteration == 0)
         max_error, product, square = 0.0, 0.0, 0.0
         for c in range(count):
             shift[c, REQUIRED] = required_shift(contacts, c)

@@ -337,10 +337,9 @@ def contact_step(fixed_real, fixed_integer, fixed_layout, real, integer, layout,
     coupled = fill_rows(tree, scene, work, scratch.pose, bodies, count, contacts)
     prepare_contacts(scene, law, dt, count, vector[NEW_VELOCITY], contacts)
     fill_near_limits(scene, law, q, dt, n, nv, vector)
-    parent = scratch.dense_parent if coupled else scene.parent
     counts[0], counts[4] = count, contacts.overflow[0]
     counts[1], shift_error = solve_contacts(
-        M, parent, n, count, contacts, scratch, GRADIENT_TOLERANCE, MAX_NEWTON_STEPS
+        M, scene.parent, coupled, n, count, contacts, scratch, GRADIENT_TOLERANCE, MAX_NEWTON_STEPS
     )
     counts[5] = 1 if shift_error <= SHIFT_TOLERANCE else 0
     # recompute the velocities from the impulses, so that the recorded equation of motion holds to rounding
@@ -352,8 +351,8 @@ def contact_step(fixed_real, fixed_integer, fixed_layout, real, integer, layout,
             vector[NEW_VELOCITY, contacts.columns[c, k]] += (
                 contacts.J[c, 0, k] * p[0] + contacts.J[c, 1, k] * p[1] + contacts.J[c, 2, k] * p[2]
             )  # fmt: skip
-    tree_factor(M, scene.parent, n)
-    tree_solve(M, scene.parent, n, vector[NEW_VELOCITY])
+    tree_factor(M, scene.parent, scratch.root, n)
+    tree_solve(M, scene.parent, scratch.root, n, vector[NEW_VELOCITY])
     remember_contacts(law, dt, count, contacts)
     counts[3] = 1
     for k in range(nv):

@@ -65,9 +65,11 @@ def fill(
         # contacts of one link, or along a chain with few joints, have redundant rows; drift makes them inconsistent
         total, A = layout[lay.CONTACT_ROWS], theta[layout[lay.CONTACT_JACOBIAN] :]
         _fill_thresholds(contacts, values, scratch)
-        rank = make_consistent(A, theta[layout[lay.CONTACT_ACCELERATION] :], total, nv, basis, scratch)
+        rows = basis.reshape(basis.size)
+        rank = make_consistent(A, theta[layout[lay.CONTACT_ACCELERATION] :], total, nv, rows, scratch)
         matrix, bounds = theta[layout[lay.LIMIT_MATRIX] :], theta[layout[lay.LIMIT_LOWER] :]
-        drop_determined(matrix, bounds, layout[lay.LIMIT_ROWS], nv, basis, rank, DETERMINED_FRACTION)
+        limit_rows = layout[lay.LIMIT_ROWS]
+        drop_determined(matrix, bounds, limit_rows, DETERMINED_FRACTION, A, total, nv, rows, rank, scratch)
     _fill_bounds(q, v, layout, constants, theta)
     scratch[len(scratch) - 1] = constant
     return FILLED if _is_valid(layout, values, theta) else NOT_FINITE

@@ -71,6 +71,8 @@ def measure(
             if peers:
                 announce("kernels and loops, Pinocchio")
                 results["pinocchio"] = peers.kernels(kernel_job)
+                announce("whole terms and batches, other packages")
+                results["others"] = peers.others_us(kernel_job)
             announce("static equilibrium")
             results["statics_us"] = kernels.statics_us(robot, settings.calls, settings.repeats)
             announce("contact points")
@@ -109,6 +111,7 @@ def measure(
         commands_s=median_values["commands_s"],
         tsid=median_values.get("tsid"),
         pinocchio=median_values.get("pinocchio"),
+        others=median_values.get("others", {}),
         agreement=agreements(robot, definition, rounds[0]["tsid"]["first"]) if peers else {},
     )
 

@@ -1,4 +1,4 @@
-"""Peers (Pinocchio, TSID) as subprocesses with their own interpreters: JSON job in, JSON result out.
+"""Peers (Pinocchio, TSID, dynibo, frax) as subprocesses with their own interpreters: JSON job in, JSON result out.
 
 Also a comparison of the first tick's results, which shows whether two programs solved the same problem.
 """
@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,9 @@ from mcplan.robot.pose import rotation_from_quat
 SCRIPTS = Path(__file__).parent
 """Folder of the scripts that run in the peers' interpreters."""
 
+OTHERS = ("dynibo", "frax")
+"""Packages that are measured where ``DIR/NAME/bin/python`` exists."""
+
 TIMEOUT = 600.0
 """s: maximum time for one job."""
 
@@ -31,14 +34,16 @@ class Peers:
     Parameters
     ----------
     tsid, pinocchio : paths of Python interpreters that can import them.
+    others : the same of further packages, by their name in `OTHERS`.
     """
 
     tsid: Path
     pinocchio: Path
+    others: Mapping[str, Path] = field(default_factory=dict)
 
     @classmethod
     def find(cls, directory: str | Path) -> "Peers":
-        """Return the interpreters ``DIR/tsid/bin/python`` and ``DIR/pin/bin/python``.
+        """Return the interpreters ``DIR/tsid/bin/python`` and ``DIR/pin/bin/python``, and those of `OTHERS` that exist.
 
         Raises
         ------
@@ -49,7 +54,10 @@ class Peers:
         for path in paths:
             if not path.is_file():
                 raise InputError(f"--peers {directory}: {path} does not exist; expected one environment per peer")
-        return cls(*(path.absolute() for path in paths))  # unresolved: the symbolic link identifies the environment
+        # unresolved: the symbolic link identifies the environment
+        tsid, pinocchio, *others = (Path(directory).absolute() / n / "bin" / "python" for n in ("tsid", "pin", *OTHERS))
+        present = {name: path for name, path in zip(OTHERS, others, strict=True) if path.is_file()}
+        return cls(tsid, pinocchio, present)
 
     def reference_tick(self, job: dict[str, Any]) -> dict[str, Any]:
         """Run the reference tick in TSID."""
@@ -58,6 +66,10 @@ class Peers:
     def kernels(self, job: dict[str, Any]) -> dict[str, Any]:
         """Measure the algorithms of Pinocchio."""
         return run_job(self.pinocchio, SCRIPTS / "peer_pinocchio.py", job)
+
+    def others_us(self, job: dict[str, Any]) -> dict[str, Any]:
+        """Measure whole terms and batches of the other packages; return their results by name."""
+        return {name: run_job(python, SCRIPTS / f"peer_{name}.py", job) for name, python in self.others.items()}
 
 
 def run_job(python: Path, script: Path, job: dict[str, Any], timeout: float = TIMEOUT) -> dict[str, Any]:

@@ -105,6 +105,7 @@ class BenchReport:
     planning_s, plan_ticks_us, commands_s : CPU time of planning (s), of a tick of a plan in ``contact`` (µs), and of
         commands (s), by name.
     tsid, pinocchio : results of the peers; None if they were not measured.
+    others : results of other packages by name.
     agreement : difference from TSID's first tick, by form of the tick.
     """
 
@@ -125,6 +126,7 @@ class BenchReport:
     commands_s: dict[str, float]
     tsid: dict[str, Any] | None = None
     pinocchio: dict[str, Any] | None = None
+    others: dict[str, Any] = field(default_factory=dict)
     agreement: dict[str, Agreement] = field(default_factory=dict)
 
     @property
@@ -157,6 +159,9 @@ class BenchReport:
         for name, required in KERNEL_RATIOS.items():
             aim = None if required is None else 1.0
             yield Row("per call", name, self.kernels_us[name], peer=theirs.get(name), required=required, aim=aim)
+            for other, result in self.others.items():
+                if name in result["kernels_us"]:
+                    yield Row("per call", f"{name}, {other}", self.kernels_us[name], peer=result["kernels_us"][name])
 
     def _batches(self) -> Iterator[Row]:
         theirs = (self.pinocchio or {}).get("batch_us", {})
@@ -165,6 +170,9 @@ class BenchReport:
             for name, entry in self.batch_us.items():
                 if cores in entry:  # some machines have one core only
                     yield Row(group, name, entry[cores], peer=theirs.get(name), required=required, aim=aim)
+                for other, result in self.others.items():
+                    if cores == "1" and name in result["batch_us"]:
+                        yield Row(group, f"{name}, {other}", entry[cores], peer=result["batch_us"][name])
 
     def _statics(self) -> Iterator[Row]:
         for name, (required, aim) in STATICS.items():
@@ -204,7 +212,7 @@ class BenchReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of the report as JSON values."""
-        peers = {name: answer for name, answer in (("tsid", self.tsid), ("pinocchio", self.pinocchio)) if answer}
+        peers = {"tsid": self.tsid, "pinocchio": self.pinocchio} | self.others
         return {
             "mcplan": FORMAT,
             "version": __version__,
@@ -228,7 +236,7 @@ class BenchReport:
                 "deviation_from_line": linearity(self.bodies_us),
                 "contact_points_us": self.contacts_us,
             },
-            "peers": peers,
+            "peers": {name: answer for name, answer in peers.items() if answer},
             "agreement": {name: asdict(entry) for name, entry in self.agreement.items()},
             "rows": [asdict(row) | {"ratio": row.ratio, "verdict": row.verdict} for row in self.rows],
             "failures": self.failures,
@@ -277,7 +285,7 @@ def show(report: BenchReport) -> None:
 
 def _title(report: BenchReport) -> str:
     m = report.machine
-    peers = "TSID, Pinocchio" if report.tsid else "no peers (--peers DIR)"
+    peers = ", ".join(["TSID", "Pinocchio", *report.others]) if report.tsid else "no peers (--peers DIR)"
     return (
         f"medians of {report.settings.rounds} rounds; µs; {m['cores']} cores, "
         f"load {m['load_at_start']:.1f} to {m['load_at_end']:.1f}; {peers}"

@@ -13,7 +13,10 @@ HELP = "measure kernels, the control tick and the closed loop; compare with othe
 def declare(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "--peers", metavar="DIR", help="also measure TSID and Pinocchio, installed in DIR/tsid and DIR/pin"
+        "--peers",
+        metavar="DIR",
+        help="also measure TSID and Pinocchio, installed in DIR/tsid and DIR/pin, and dynibo and "
+        "frax where DIR/dynibo and DIR/frax exist",
     )
     parser.add_argument("--quick", action="store_true", help="a rough measurement: seconds instead of minutes")
     add_json(parser)

@@ -52,6 +52,9 @@ class Told:
             "growth_us": dict.fromkeys(job["chains"], 1.0),
         }
 
+    def others_us(self, job):
+        return {"dynibo": {"kernels_us": {"all_terms": 2.0}, "batch_us": dict.fromkeys(job["batches"][:1], 3.0)}}
+
 
 @pytest.fixture(scope="module")
 def plan():
@@ -87,7 +90,9 @@ def test_json_has_the_promised_keys_and_table_every_row(report):
     assert document["closed_loop_real_time_factor"] > 0
     for loop in (document["closed_loop"], document["contact_loop"]):
         assert loop["tick_p999_us"] > loop["parts_us"]["control"]
-    assert set(document["peers"]) == {"tsid", "pinocchio"}
+    assert set(document["peers"]) == {"tsid", "pinocchio", "dynibo"}
+    peers = {row["name"]: row["peer"] for row in document["rows"]}
+    assert (peers["all_terms, dynibo"], peers["mass_matrix, dynibo"]) == (2.0, 3.0)
     assert set(document["growth"]["bodies_us"]) == {"3", "6"}
     assert set(document["growth"]["contact_points_us"]) == {"4", "8"}
     assert document["planning_s"]["sway"] > 1e-6 * document["plan_ticks_us"]["sway"] > 0.0
@@ -136,7 +141,7 @@ def test_two_cores_are_measured_where_there_are_two(monkeypatch):
         monkeypatch.setattr(kernels, "config", SimpleNamespace(NUMBA_NUM_THREADS=threads))
         found = kernels.batch_us(robot, "BODY", 4, 1)
         assert list(found["mass_matrix"]) == cores
-        rows = list(BenchReport._batches(SimpleNamespace(pinocchio=None, settings=TINY, batch_us=found)))
+        rows = list(BenchReport._batches(SimpleNamespace(pinocchio=None, others={}, settings=TINY, batch_us=found)))
         assert len(rows) == len(cores)
 
 

@@ -38,6 +38,9 @@ def test_the_environments_are_found_where_they_are_made(tmp_path):
     peers = Peers.find(tmp_path)
     assert peers.tsid == tmp_path / "tsid" / "bin" / "python"
     assert peers.pinocchio == tmp_path / "pin" / "bin" / "python"
+    assert not peers.others
+    (tmp_path / "frax").symlink_to(tmp_path / "pin")
+    assert Peers.find(tmp_path).others == {"frax": tmp_path / "frax" / "bin" / "python"}
 
 
 def test_a_job_goes_in_and_an_answer_comes_out_with_one_thread(script):

@@ -148,7 +148,7 @@ def is_near_bar(scene, b, x, y, z, reach):
 
 @jit
 def distance_to_world(scene, surface, x, y, z, radius):
-    """Return a lower bound (m) of the distance of a ball from the slabs and bars that do not move."""
+    """Return a lower bound (m) of the distance of a ball from the slabs that do not move, and from bars as capsules."""
     min_distance = math.inf
     for s in range(len(surface)):
         if scene.surface_index[s, OWNER] < 0:
@@ -158,7 +158,7 @@ def distance_to_world(scene, surface, x, y, z, radius):
             dz = max(height, -height - scene.surface[s, THICKNESS], 0.0)
             min_distance = min(min_distance, math.sqrt(dx * dx + dy * dy + dz * dz))
     for b in range(len(scene.bar)):
-        min_distance = min(min_distance, distance_to_bar(scene.bar, b, x, y, z)[0])
+        min_distance = min(min_distance, distance_to_bar(scene.bar, b, x, y, z)[0] - scene.bar[b, BAR_RADIUS])
     return min_distance - radius
 
 

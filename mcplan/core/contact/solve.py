@@ -16,6 +16,9 @@ D. G. Anderson, J. ACM 1965 (acceleration of the fixed-point iteration).
 
 import math
 
+import numpy as np
+
+from mcplan.core.algebra.products import segment
 from mcplan.core.algebra.tree_factor import dense_factor, dense_solve, tree_factor, tree_multiply, tree_solve
 from mcplan.core.contact.law import cone_state, project, stiffness
 from mcplan.core.contact.model import (
@@ -92,7 +95,7 @@ def update_speeds(M, parent, n, count, contacts, vector):
         for r in range(3):
             value = 0.0
             for k in range(contacts.index[c, SLOTS]):
-                value += contacts.J[c, r, k] * v[contacts.columns[c, k]]
+                value += contacts.J[c, r, k] * v[np.uint64(contacts.columns[c, k])]
             contacts.speed[c, r] = value
 
 
@@ -111,7 +114,7 @@ def update_impulses(n, count, contacts, vector, keep_states):
         update_impulse(contacts, c, contacts.speed[c, 0], contacts.speed[c, 1], contacts.speed[c, 2], keep_states)
         p = contacts.impulse[c]
         for k in range(contacts.index[c, SLOTS]):
-            column = contacts.columns[c, k]
+            column = np.uint64(contacts.columns[c, k])
             push = contacts.J[c, 0, k] * p[0] + contacts.J[c, 1, k] * p[1] + contacts.J[c, 2, k] * p[2]
             g[column] -= push
             scale += push * push * inverse[column]
@@ -124,9 +127,10 @@ def update_impulses(n, count, contacts, vector, keep_states):
 @jit_inline_exact
 def hessian(M, n, count, contacts, vector, G, H):
     """Write the Hessian at the present contact states to the lower triangle of H."""
+    entries, copied = segment(M, 0, n * n), segment(H, 0, n * n)
+    for k in range(n * n):
+        copied[k] = entries[k]
     for i in range(n):
-        for j in range(i + 1):
-            H[i, j] = M[i, j]
         if vector[LIMIT_IMPULSE, i] != 0.0:
             H[i, i] += 1.0 / vector[JOINT_COMPLIANCE, i]
         if abs(vector[FRICTION_IMPULSE, i]) < vector[FRICTION_BOUND, i]:
@@ -144,16 +148,15 @@ def hessian(M, n, count, contacts, vector, G, H):
             contacts.value[c, FRICTION],
             G,
         )
+        J0, J1, J2, columns = contacts.J[c, 0], contacts.J[c, 1], contacts.J[c, 2], contacts.columns[c]
         for i in range(slots):
-            x, y, z = contacts.J[c, 0, i], contacts.J[c, 1, i], contacts.J[c, 2, i]
+            x, y, z = J0[i], J1[i], J2[i]
             u = G[0, 0] * x + G[0, 1] * y + G[0, 2] * z
             v = G[1, 0] * x + G[1, 1] * y + G[1, 2] * z
             w = G[2, 0] * x + G[2, 1] * y + G[2, 2] * z
-            row = contacts.columns[c, i]
-            for j in range(i + 1):
-                H[row, contacts.columns[c, j]] += (
-                    u * contacts.J[c, 0, j] + v * contacts.J[c, 1, j] + w * contacts.J[c, 2, j]
-                )
+            row = segment(H, n * columns[i], n)
+            for j in range(i + 1):  # an unsigned index is not tested for being negative
+                row[np.uint64(columns[j])] += u * J0[j] + v * J1[j] + w * J2[j]
 
 
 @jit

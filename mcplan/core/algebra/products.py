@@ -23,8 +23,9 @@ def add_products(x, first, step, count, Y, start, stride, out):
         first, start, k = first + 4 * step, start + 4 * stride, k + 4
     while k < count:
         a, p = x[first], segment(Y, start, out.size)
-        for j in range(out.size):
-            out[j] += a * p[j]
+        if a != 0.0:
+            for j in range(out.size):
+                out[j] += a * p[j]
         first, start, k = first + step, start + stride, k + 1
 
 

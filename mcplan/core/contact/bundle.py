@@ -54,7 +54,7 @@ def unpack_variables(packed):
     return (
         exchange,
         unpack_scratch(Bundle(real, integer, layout[10:])),
-        unpack_contacts(Bundle(real, integer, layout[30:])),
+        unpack_contacts(Bundle(real, integer, layout[32:])),
     )
 
 
@@ -116,6 +116,8 @@ def unpack_scratch(packed):
         axes2(real, layout, 17),  # support_clearance
         axes1(real, layout, 18),  # last_q
         axes2(real, layout, 19),  # last_object_q
+        axes1(real, layout, 20),  # radius
+        axes1(real, layout, 21),  # world_clearance
     )
 
 

@@ -11,6 +11,7 @@ from mcplan.core.contact.detect import (
     DETECTION_MARGIN_M,
     bump_on_bar,
     bump_on_surface,
+    distance_to_world,
     is_near_bar,
     is_near_slab,
     patch_on_bar,
@@ -45,10 +46,10 @@ from mcplan.core.contact.model import (
     SURFACE_FRICTION,
 )
 from mcplan.core.contact.pairs import add_pair_contacts, add_support_contacts
-from mcplan.core.jit import jit
+from mcplan.core.jit import jit, jit_inline_exact
 
 
-@jit
+@jit_inline_exact
 def collect(scene, grasp, dt, scratch, contacts):
     """Fill the table of contacts; return their number.
 
@@ -63,6 +64,7 @@ def collect(scene, grasp, dt, scratch, contacts):
     count = 0
     contacts.overflow[0] = 0
     pose, surface, frame, speed, clip = scratch.pose, scratch.surface, scratch.frame, scratch.speed, scratch.clip
+    travel, clearance = scratch.travel, scratch.world_clearance
     for s in range(len(scene.surface)):
         owner = scene.surface_index[s, OWNER]
         if owner >= 0:
@@ -79,11 +81,16 @@ def collect(scene, grasp, dt, scratch, contacts):
     for body in range(len(pose)):
         x, y, z = to_world(pose, body, scene.body[body, 0], scene.body[body, 1], scene.body[body, 2])
         radius = scene.body[body, 3]
+        is_far = clearance[body] - travel[body] > DETECTION_MARGIN_M + 2.0 * dt * speed[body]
+        is_near = False
         for s in range(len(surface)):
             owner = scene.surface_index[s, OWNER]
             margin = DETECTION_MARGIN_M + 2.0 * dt * (speed[body] + (speed[owner] if owner >= 0 else 0.0))
-            if owner == body or not is_near_slab(scene, surface, s, x, y, z, radius, margin):
+            if (is_far and owner < 0) or owner == body:
                 continue
+            if not is_near_slab(scene, surface, s, x, y, z, radius, margin):
+                continue
+            is_near = True
             before = count
             for p in range(len(frame)):
                 if scene.patch_index[p, PATCH_BODY] == body and not grasp[p, IS_HELD] > 0.0:
@@ -95,10 +102,13 @@ def collect(scene, grasp, dt, scratch, contacts):
             if count == before and slab >= 0:
                 friction = scene.surface[s, SURFACE_FRICTION]
                 count = add_support_contacts(scene, scratch, body, slab, friction, margin, contacts, count)
+        if is_far:
+            continue
         margin = DETECTION_MARGIN_M + 2.0 * dt * speed[body]
         for b in range(len(scene.bar)):
             if not is_near_bar(scene, b, x, y, z, radius + margin):
                 continue
+            is_near = True
             before = count
             for p in range(len(frame)):
                 if scene.patch_index[p, PATCH_BODY] == body:
@@ -111,6 +121,8 @@ def collect(scene, grasp, dt, scratch, contacts):
                 count = add_support_contacts(
                     scene, scratch, body, bars + b, scene.bar[b, BAR_FRICTION], margin, contacts, count
                 )
+        if not is_near:
+            clearance[body] = distance_to_world(scene, surface, x, y, z, radius) + travel[body]
     return add_pair_contacts(scene, scratch, dt, contacts, count)
 
 

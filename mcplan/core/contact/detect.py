@@ -50,7 +50,7 @@ from mcplan.core.contact.model import (
     SURFACE_FRICTION,
     THICKNESS,
 )
-from mcplan.core.jit import jit
+from mcplan.core.jit import jit, jit_inline_exact
 
 DEEPEST = 0.02
 """m: a point deeper below a surface than this, or than the thickness of the slab, is not in contact with its top.
@@ -64,7 +64,7 @@ FACING = -0.7
 """Largest cosine between the normals of patch and surface at which their polygons are intersected (135 degrees)."""
 
 
-@jit
+@jit_inline_exact
 def add_contact(contacts, count, a, b, patch, link, other, key, x, y, z, gap, friction):
     """Write a contact at (x, y, z) without its axes; return the new count, or the old one if the table is full.
 
@@ -99,7 +99,7 @@ def add_contact(contacts, count, a, b, patch, link, other, key, x, y, z, gap, fr
     return count + 1
 
 
-@jit
+@jit_inline_exact
 def set_axes(contacts, c, x, y, z):
     """Write the axes of a contact with the normal (x, y, z)."""
     u, v, w = perpendicular(x, y, z)
@@ -122,7 +122,7 @@ def max_depth(scene, s):
     return min(DEEPEST, thickness) if thickness > 0.0 else DEEPEST
 
 
-@jit
+@jit_inline_exact
 def is_near_slab(scene, surface, s, x, y, z, radius, margin):
     """Return whether a ball is within ``margin`` (m) of the bounding box of a slab."""
     px, py, height = to_local(surface, s, x, y, z)
@@ -135,7 +135,7 @@ def is_near_slab(scene, surface, s, x, y, z, radius, margin):
     return dx * dx + dy * dy + dz * dz <= reach * reach
 
 
-@jit
+@jit_inline_exact
 def is_near_bar(scene, b, x, y, z, reach):
     """Return whether a point is within ``reach`` (m) of a bar, taken as a capsule."""
     bar = scene.bar
@@ -147,6 +147,22 @@ def is_near_bar(scene, b, x, y, z, reach):
 
 
 @jit
+def distance_to_world(scene, surface, x, y, z, radius):
+    """Return a lower bound (m) of the distance of a ball from the slabs that do not move, and from bars as capsules."""
+    min_distance = math.inf
+    for s in range(len(surface)):
+        if scene.surface_index[s, OWNER] < 0:
+            px, py, height = to_local(surface, s, x, y, z)
+            dx = max(abs(px - scene.surface[s, RECTANGLE_CENTRE]) - scene.surface[s, RECTANGLE_HALF], 0.0)
+            dy = max(abs(py - scene.surface[s, RECTANGLE_CENTRE + 1]) - scene.surface[s, RECTANGLE_HALF + 1], 0.0)
+            dz = max(height, -height - scene.surface[s, THICKNESS], 0.0)
+            min_distance = min(min_distance, math.sqrt(dx * dx + dy * dy + dz * dz))
+    for b in range(len(scene.bar)):
+        min_distance = min(min_distance, distance_to_bar(scene.bar, b, x, y, z)[0] - scene.bar[b, BAR_RADIUS])
+    return min_distance - radius
+
+
+@jit_inline_exact
 def patch_on_surface(scene, surface, s, frame, p, margin, clip, contacts, count):
     """Add the contacts of patch p with surface s; ``surface`` and ``frame`` hold their poses in the world."""
     first, size = scene.surface_index[s, FIRST], scene.surface_index[s, COUNT]
@@ -188,7 +204,7 @@ def patch_on_surface(scene, surface, s, frame, p, margin, clip, contacts, count)
     return count
 
 
-@jit
+@jit_inline_exact
 def patch_on_bar(scene, b, frame, p, margin, contacts, count):
     """Add the contacts of a flat patch with a bar: the ends of the line along which the patch touches the bar."""
     if scene.patch_index[p, ONLY_GRASPS] or scene.patch_index[p, PATCH_COUNT] < 3:
@@ -232,7 +248,7 @@ def patch_on_bar(scene, b, frame, p, margin, contacts, count):
     return count
 
 
-@jit
+@jit_inline_exact
 def bump_on_surface(scene, surface, s, pose, body, i, margin, contacts, count):
     """Add the contact of bump i of a body with surface s."""
     bump, radius = scene.bump, scene.bump[i, BUMP_RADIUS]
@@ -325,7 +341,7 @@ def distance_to_bar(bar, b, x, y, z):
     )
 
 
-@jit
+@jit_inline_exact
 def bump_on_bar(scene, b, pose, body, i, margin, contacts, count):
     """Add the contact of a ball or corner with a bar."""
     if scene.bump_index[i, BUMP_KIND] == RIM:

@@ -199,10 +199,10 @@ def exchange(tree: Tree, patches: int, objects: int) -> Exchange:
 
 NEW_VELOCITY, MOMENTUM, GRADIENT, STEP, PRODUCT, NEAR_LIMIT = range(6)
 LIMIT_VELOCITY, JOINT_COMPLIANCE, FRICTION_BOUND, LIMIT_IMPULSE, FRICTION_IMPULSE = range(6, 11)
-VELOCITY_PRODUCT, VECTORS = 11, 12
+VELOCITY_PRODUCT, INVERSE_DIAGONAL, VECTORS = 11, 12, 13
 """Rows of ``ContactScratch.vector``: iterate of the velocity after the step; M v + dt force; gradient; direction d of
 the line search; M d; near limit of a joint (-1 upper, 0 none, 1 lower), target velocity there, compliance; bound of the
-joint's friction impulse (N m s); impulses of limits and of friction; M times the iterate."""
+joint's friction impulse (N m s); impulses of limits and of friction; M times the iterate; 1 / M_kk."""
 
 
 class ContactScratch(NamedTuple):
@@ -230,6 +230,8 @@ class ContactScratch(NamedTuple):
     support_clearance: np.ndarray  # (shapes of bodies, slabs and bars) like ``pair_clearance``
     last_q: np.ndarray  # (nq,) state of the robot after the last step
     last_object_q: np.ndarray  # (objects, 7) and of the objects
+    radius: np.ndarray  # (bodies,) of the ball around a body's origin that contains its parts, m
+    world_clearance: np.ndarray  # (bodies,) like ``pair_clearance``, of bodies from all surfaces and bars of the world
 
 
 def scratch(scene: ContactScene, nv: int) -> ContactScratch:
@@ -257,4 +259,6 @@ def scratch(scene: ContactScene, nv: int) -> ContactScratch:
         np.full((scene.body_index[-1, SHAPE_STOP], supports), -np.inf),
         np.full(nv + 1, np.nan),
         np.full(((n - nv) // 6, 7), np.nan),
+        scene.body[:, 3] + np.linalg.norm(scene.body[:, :3], axis=1),
+        np.full(bodies, -np.inf),
     )

@@ -11,7 +11,7 @@ from mcplan.core.contact.detect import DETECTION_MARGIN_M, add_contact, set_axes
 from mcplan.core.contact.model import BODY_A, BODY_B, BODY_OF_A, BODY_OF_B, PAIR_A, PAIR_B, SHAPE_FIRST, SHAPE_STOP
 from mcplan.core.distance.pair import DISTANCE, NORMAL, POINT_B, pair_distance
 from mcplan.core.distance.shape import BODY, BOUNDING_RADIUS
-from mcplan.core.jit import jit
+from mcplan.core.jit import jit, jit_inline_exact
 
 LOOKAHEAD = 0.05
 """m: distances up to the contact margin plus this are computed, so that a pair need not be tested at each step."""
@@ -80,10 +80,11 @@ def update_travel(q, object_q, dt, scratch):
     if not unchanged:
         scratch.pair_clearance[:] = -math.inf
         scratch.support_clearance[:, :] = -math.inf
+        scratch.world_clearance[:] = -math.inf
         scratch.min_clearance[0] = -math.inf
 
 
-@jit
+@jit_inline_exact
 def add_pair_contacts(scene, scratch, dt, contacts, count):
     """Add the contacts of the pairs of shapes that may meet; return the new count.
 

@@ -3,14 +3,48 @@
 import math
 
 from mcplan.core.contact.model import AXES, BODY_A, BODY_B, CHAIN, IS_ANGULAR, POINT, SLOTS
-from mcplan.core.jit import jit, jit_algebra
+from mcplan.core.jit import jit, jit_inline, jit_inline_exact
 from mcplan.core.rigid_body.tree import DEGREE, PARENT, POSE, SCREW, V
 
 
-@jit_algebra
+@jit_inline
+def _contact_row(value, c, r, sign, rx, ry, rz, is_angular):
+    """Return axis r of contact c, and its moment about a point that is at minus (rx, ry, rz) from it: six scalars."""
+    x, y, z = sign * value[c, AXES + 3 * r], sign * value[c, AXES + 3 * r + 1], sign * value[c, AXES + 3 * r + 2]
+    if is_angular:
+        return 0.0, 0.0, 0.0, x, y, z
+    u, v, w = ry * z - rz * y, rz * x - rx * z, rx * y - ry * x
+    return x, y, z, u, v, w
+
+
+@jit_inline
+def _add_base(row, base, x, y, z, u, v, w):
+    """Add a row of a contact to the columns of a free body."""
+    row[base] += x
+    row[base + 1] += y
+    row[base + 2] += z
+    row[base + 3] += u
+    row[base + 4] += v
+    row[base + 5] += w
+
+
+@jit_inline
+def _add_joint(row, slot, work, d, x, y, z, u, v, w):
+    """Add the inner product of a row of a contact and a joint's screw."""
+    row[slot] += (
+        x * work[d, SCREW]
+        + y * work[d, SCREW + 1]
+        + z * work[d, SCREW + 2]
+        + u * work[d, SCREW + 3]
+        + v * work[d, SCREW + 4]
+        + w * work[d, SCREW + 5]
+    )
+
+
+@jit_inline
 def add_motion(tree, scene, work, pose, robot_bodies, c, body, sign, contacts):
     """Add the velocity of a body's point along the axes of contact c to its rows."""
-    value, J, where = contacts.value, contacts.J, contacts.columns
+    value, where = contacts.value, contacts.columns
     origin = 0 if body < robot_bodies else body
     rx = value[c, POINT] - pose[origin, 9]
     ry = value[c, POINT + 1] - pose[origin, 10]
@@ -18,42 +52,29 @@ def add_motion(tree, scene, work, pose, robot_bodies, c, body, sign, contacts):
     base = 0
     while where[c, base] != scene.chain[body, 0]:
         base += 1
-    turning = contacts.index[c, IS_ANGULAR] == 1
-    for r in range(3):
-        x, y, z = sign * value[c, AXES + 3 * r], sign * value[c, AXES + 3 * r + 1], sign * value[c, AXES + 3 * r + 2]
-        if turning:
-            u, v, w = x, y, z
-            x, y, z = 0.0, 0.0, 0.0
-        else:
-            u, v, w = ry * z - rz * y, rz * x - rx * z, rx * y - ry * x
-        J[c, r, base] += x
-        J[c, r, base + 1] += y
-        J[c, r, base + 2] += z
-        J[c, r, base + 3] += u
-        J[c, r, base + 4] += v
-        J[c, r, base + 5] += w
-        if body >= robot_bodies:
-            continue
-        slot = contacts.index[c, SLOTS] - 1
-        i = body
-        while i > 0:
-            d, column = tree.topology[i, DEGREE], tree.topology[i, V]
-            while where[c, slot] != column:
-                slot -= 1
-                if slot < 0:  # the columns of mimic joints are not in order
-                    slot = contacts.index[c, SLOTS] - 1
-            J[c, r, slot] += (
-                x * work[d, SCREW]
-                + y * work[d, SCREW + 1]
-                + z * work[d, SCREW + 2]
-                + u * work[d, SCREW + 3]
-                + v * work[d, SCREW + 4]
-                + w * work[d, SCREW + 5]
-            )
-            i = tree.topology[i, PARENT]
+    is_angular = contacts.index[c, IS_ANGULAR] == 1
+    J0, J1, J2 = contacts.J[c, 0], contacts.J[c, 1], contacts.J[c, 2]
+    x0, y0, z0, u0, v0, w0 = _contact_row(value, c, 0, sign, rx, ry, rz, is_angular)
+    x1, y1, z1, u1, v1, w1 = _contact_row(value, c, 1, sign, rx, ry, rz, is_angular)
+    x2, y2, z2, u2, v2, w2 = _contact_row(value, c, 2, sign, rx, ry, rz, is_angular)
+    _add_base(J0, base, x0, y0, z0, u0, v0, w0)
+    _add_base(J1, base, x1, y1, z1, u1, v1, w1)
+    _add_base(J2, base, x2, y2, z2, u2, v2, w2)
+    if body >= robot_bodies:
+        return
+    last = contacts.index[c, SLOTS] - 1
+    slot, i = last, body
+    while i > 0:
+        d, column = tree.topology[i, DEGREE], tree.topology[i, V]
+        while where[c, slot] != column:
+            slot = slot - 1 if slot > 0 else last  # the columns of mimic joints are not in order
+        _add_joint(J0, slot, work, d, x0, y0, z0, u0, v0, w0)
+        _add_joint(J1, slot, work, d, x1, y1, z1, u1, v1, w1)
+        _add_joint(J2, slot, work, d, x2, y2, z2, u2, v2, w2)
+        i = tree.topology[i, PARENT]
 
 
-@jit
+@jit_inline_exact
 def fill_rows(tree, scene, work, pose, robot_bodies, count, contacts):
     """Write the sparse Jacobian of each contact; return whether some contact couples two bodies."""
     coupled = False

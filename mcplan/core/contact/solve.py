@@ -16,6 +16,9 @@ D. G. Anderson, J. ACM 1965 (acceleration of the fixed-point iteration).
 
 import math
 
+import numpy as np
+
+from mcplan.core.algebra.products import segment
 from mcplan.core.algebra.tree_factor import dense_factor, dense_solve, tree_factor, tree_multiply, tree_solve
 from mcplan.core.contact.law import cone_state, project, stiffness
 from mcplan.core.contact.model import (
@@ -25,6 +28,7 @@ from mcplan.core.contact.model import (
     FRICTION_BOUND,
     FRICTION_IMPULSE,
     GRADIENT,
+    INVERSE_DIAGONAL,
     JOINT_COMPLIANCE,
     KIND,
     LAST_APPLIED,
@@ -43,7 +47,7 @@ from mcplan.core.contact.model import (
     STICK,
     VELOCITY_PRODUCT,
 )
-from mcplan.core.jit import jit, jit_inline
+from mcplan.core.jit import jit, jit_inline, jit_inline_exact
 
 SHIFT_TOLERANCE, MAX_SHIFT_ITERATIONS = 1e-5, 30
 """Tolerance of the shift of the target normal velocity (m/s), and the largest number of fixed-point iterations."""
@@ -82,44 +86,51 @@ def joint_impulses(vector, k, speed):
     return limit, friction
 
 
-@jit
-def update_impulses(M, parent, n, count, contacts, vector, keep_states):
-    """Write impulses and gradient at the present velocity; return the squares of gradient and momentum, over M_kk."""
-    v, g = vector[NEW_VELOCITY], vector[GRADIENT]
+@jit_inline_exact
+def update_speeds(M, parent, n, count, contacts, vector):
+    """Write M times the present velocity, and the speeds of the contacts."""
+    v = vector[NEW_VELOCITY]
     tree_multiply(M, parent, n, v, vector[VELOCITY_PRODUCT])
+    for c in range(count):
+        for r in range(3):
+            value = 0.0
+            for k in range(contacts.index[c, SLOTS]):
+                value += contacts.J[c, r, k] * v[np.uint64(contacts.columns[c, k])]
+            contacts.speed[c, r] = value
+
+
+@jit_inline_exact
+def update_impulses(n, count, contacts, vector, keep_states):
+    """Write impulses and gradient at the present speeds; return the squares of gradient and momentum, over M_kk."""
+    v, g, inverse = vector[NEW_VELOCITY], vector[GRADIENT], vector[INVERSE_DIAGONAL]
     scale = 0.0
     for k in range(n):
-        g[k] = vector[VELOCITY_PRODUCT, k] - vector[MOMENTUM, k]
-        scale += vector[MOMENTUM, k] * vector[MOMENTUM, k] / M[k, k]
+        scale += vector[MOMENTUM, k] * vector[MOMENTUM, k] * inverse[k]
         limit, friction = joint_impulses(vector, k, v[k])
         vector[LIMIT_IMPULSE, k] = limit
         vector[FRICTION_IMPULSE, k] = friction
-        g[k] -= limit + friction
+        g[k] = vector[VELOCITY_PRODUCT, k] - vector[MOMENTUM, k] - (limit + friction)
     for c in range(count):
-        slots = contacts.index[c, SLOTS]
-        for r in range(3):
-            value = 0.0
-            for k in range(slots):
-                value += contacts.J[c, r, k] * v[contacts.columns[c, k]]
-            contacts.speed[c, r] = value
         update_impulse(contacts, c, contacts.speed[c, 0], contacts.speed[c, 1], contacts.speed[c, 2], keep_states)
         p = contacts.impulse[c]
-        for k in range(slots):
+        for k in range(contacts.index[c, SLOTS]):
+            column = np.uint64(contacts.columns[c, k])
             push = contacts.J[c, 0, k] * p[0] + contacts.J[c, 1, k] * p[1] + contacts.J[c, 2, k] * p[2]
-            g[contacts.columns[c, k]] -= push
-            scale += push * push / M[contacts.columns[c, k], contacts.columns[c, k]]
+            g[column] -= push
+            scale += push * push * inverse[column]
     residual = 0.0
     for k in range(n):
-        residual += g[k] * g[k] / M[k, k]
+        residual += g[k] * g[k] * inverse[k]
     return residual, scale
 
 
-@jit
+@jit_inline_exact
 def hessian(M, n, count, contacts, vector, G, H):
     """Write the Hessian at the present contact states to the lower triangle of H."""
+    entries, copied = segment(M, 0, n * n), segment(H, 0, n * n)
+    for k in range(n * n):
+        copied[k] = entries[k]
     for i in range(n):
-        for j in range(i + 1):
-            H[i, j] = M[i, j]
         if vector[LIMIT_IMPULSE, i] != 0.0:
             H[i, i] += 1.0 / vector[JOINT_COMPLIANCE, i]
         if abs(vector[FRICTION_IMPULSE, i]) < vector[FRICTION_BOUND, i]:
@@ -137,16 +148,15 @@ def hessian(M, n, count, contacts, vector, G, H):
             contacts.value[c, FRICTION],
             G,
         )
+        J0, J1, J2, columns = contacts.J[c, 0], contacts.J[c, 1], contacts.J[c, 2], contacts.columns[c]
         for i in range(slots):
-            x, y, z = contacts.J[c, 0, i], contacts.J[c, 1, i], contacts.J[c, 2, i]
+            x, y, z = J0[i], J1[i], J2[i]
             u = G[0, 0] * x + G[0, 1] * y + G[0, 2] * z
             v = G[1, 0] * x + G[1, 1] * y + G[1, 2] * z
             w = G[2, 0] * x + G[2, 1] * y + G[2, 2] * z
-            row = contacts.columns[c, i]
-            for j in range(i + 1):
-                H[row, contacts.columns[c, j]] += (
-                    u * contacts.J[c, 0, j] + v * contacts.J[c, 1, j] + w * contacts.J[c, 2, j]
-                )
+            row = segment(H, n * columns[i], n)
+            for j in range(i + 1):  # an unsigned index is not tested for being negative
+                row[np.uint64(columns[j])] += u * J0[j] + v * J1[j] + w * J2[j]
 
 
 @jit
@@ -209,9 +219,11 @@ def line_search(M, parent, n, count, contacts, vector):
     return alpha
 
 
-@jit
+@jit_inline_exact
 def solve_program(M, parent, coupled, n, count, contacts, scratch, tolerance, iterations, keep_states):
     """Move the velocity to the minimum of l; return the number of Newton steps.
+
+    The speeds of the contacts, and M times the velocity, are known.
 
     Parameters
     ----------
@@ -222,7 +234,7 @@ def solve_program(M, parent, coupled, n, count, contacts, scratch, tolerance, it
     keep_states : whether the first step keeps the present contact states, a warm start that is often exact.
     """
     vector, H = scratch.vector, scratch.H
-    residual, scale = update_impulses(M, parent, n, count, contacts, vector, keep_states)
+    residual, scale = update_impulses(n, count, contacts, vector, keep_states)
     steps = 0
     while steps < iterations and (keep_states or residual > tolerance * tolerance * scale):
         hessian(M, n, count, contacts, vector, scratch.G, H)
@@ -240,7 +252,8 @@ def solve_program(M, parent, coupled, n, count, contacts, scratch, tolerance, it
         keep_states = False
         steps += 1
         last_residual = residual
-        residual, scale = update_impulses(M, parent, n, count, contacts, vector, False)
+        update_speeds(M, parent, n, count, contacts, vector)
+        residual, scale = update_impulses(n, count, contacts, vector, False)
         if steps > 3 and residual >= last_residual and residual <= 1e-10 * scale:
             break  # rounding errors prevent further progress
     return steps
@@ -258,7 +271,7 @@ def required_shift(contacts, c):
     )
 
 
-@jit
+@jit_inline_exact
 def solve_contacts(M, parent, coupled, n, count, contacts, scratch, tolerance, iterations):
     """Solve the step with Coulomb's law: the convex program whose ``shift`` equals ``mu |s|`` for the resulting slip s.
 

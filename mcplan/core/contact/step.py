@@ -11,7 +11,7 @@ Sources: S1 sec. 3.7 (contact forces from constraints, impulse transfer, energy 
 
 import math
 
-from mcplan.core.algebra.tree_factor import tree_factor, tree_solve
+from mcplan.core.algebra.tree_factor import tree_factor, tree_multiply, tree_solve
 from mcplan.core.bundle import Bundle
 from mcplan.core.contact.bundle import unpack_constants, unpack_variables
 from mcplan.core.contact.collect import collect
@@ -32,6 +32,7 @@ from mcplan.core.contact.model import (
     FRICTION,
     FRICTION_BOUND,
     FRICTION_IMPULSE,
+    INVERSE_DIAGONAL,
     INVERSE_INERTIA,
     IS_ANGULAR,
     IS_SOFT,
@@ -57,12 +58,13 @@ from mcplan.core.contact.model import (
     STATE,
     STICK,
     UPPER,
+    VELOCITY_PRODUCT,
 )
 from mcplan.core.contact.pairs import update_travel
 from mcplan.core.contact.rows import fill_poses, fill_rows
 from mcplan.core.contact.solve import SHIFT_TOLERANCE, solve_contacts
 from mcplan.core.contact.touching import NO_PATCH, Patches, touching_patch
-from mcplan.core.jit import jit
+from mcplan.core.jit import jit, jit_inline_exact
 from mcplan.core.rigid_body.inverse_dynamics import gather_forces, newton_euler
 from mcplan.core.rigid_body.manifold import integrate
 from mcplan.core.rigid_body.mass_matrix import add_inertias, fill_mass_matrix
@@ -73,7 +75,7 @@ GRADIENT_TOLERANCE, MAX_NEWTON_STEPS = 1e-9, 60
 
 
 @jit
-def bound_speeds(scene, work, robot_bodies, object_v, speed):
+def bound_speeds(work, robot_bodies, object_v, radius, speed):
     """Write for each body an upper bound of the speed of all points that may touch."""
     for i in range(len(speed)):
         if i < robot_bodies:
@@ -86,11 +88,10 @@ def bound_speeds(scene, work, robot_bodies, object_v, speed):
             o = i - robot_bodies
             x, y, z = object_v[o, 0], object_v[o, 1], object_v[o, 2]
             u, v, w = object_v[o, 3], object_v[o, 4], object_v[o, 5]
-        max_radius = scene.body[i, 3] + math.sqrt(scene.body[i, 0] ** 2 + scene.body[i, 1] ** 2 + scene.body[i, 2] ** 2)
-        speed[i] = math.sqrt(x * x + y * y + z * z) + max_radius * math.sqrt(u * u + v * v + w * w)
+        speed[i] = math.sqrt(x * x + y * y + z * z) + radius[i] * math.sqrt(u * u + v * v + w * w)
 
 
-@jit
+@jit_inline_exact
 def fill_object_dynamics(scene, robot_bodies, nv, pose, object_v, force, dt, M, b):
     """Write mass matrix M and momentum b of the free objects: ``m v``, ``I w``, plus dt times the forces.
 
@@ -125,7 +126,7 @@ def fill_object_dynamics(scene, robot_bodies, nv, pose, object_v, force, dt, M, 
             b[k + 3 + r] += R[3 * r] * lx + R[3 * r + 1] * ly + R[3 * r + 2] * lz
 
 
-@jit
+@jit_inline_exact
 def fill_near_limits(scene, law, q, dt, n, nv, vector):
     """Write the near limit of each joint, and the target velocity there."""
     for k in range(n):
@@ -143,7 +144,7 @@ def fill_near_limits(scene, law, q, dt, n, nv, vector):
                 )
 
 
-@jit
+@jit_inline_exact
 def find_memory(contacts, c, count):
     """Return the row of the previous step's memory that belongs to contact c, or -1."""
     key = contacts.index[c, KEY]
@@ -155,7 +156,7 @@ def find_memory(contacts, c, count):
     return -1
 
 
-@jit
+@jit_inline_exact
 def prepare_contacts(scene, law, dt, count, v, contacts):
     """Write target velocities, compliances and initial states of the contacts."""
     remembered = len(contacts.memory_index)
@@ -211,7 +212,7 @@ def prepare_contacts(scene, law, dt, count, v, contacts):
             contacts.shift[c, APPLIED] = value[FRICTION] * math.hypot(aim[0] - speed[0], aim[1] - speed[1])
 
 
-@jit
+@jit_inline_exact
 def remember_contacts(law, dt, count, contacts):
     """Store keys, states and spring deflections of the contacts for the next step."""
     for c in range(count):
@@ -229,7 +230,7 @@ def remember_contacts(law, dt, count, contacts):
         contacts.memory_index[c, 0] = -1
 
 
-@jit
+@jit_inline_exact
 def report_contacts(dt, count, patches, active, contacts, wrench, tau_ext):
     """Write the points that carry force, and the wrenches of patches; add forces without a patch to tau_ext.
 
@@ -310,20 +311,12 @@ def contact_step(fixed_real, fixed_integer, fixed_layout, real, integer, layout,
     bodies, nv, n = len(tree.topology), len(v), len(force)
     vector, M, b = scratch.vector, scratch.M, scratch.vector[MOMENTUM]
     newton_euler(tree, q, v, v, 0.0, GRAVITY, work)
-    bound_speeds(scene, work, bodies, object_v, scratch.speed)
+    bound_speeds(work, bodies, object_v, scratch.radius, scratch.speed)
     fill_poses(q, object_q, work, bodies, scratch.pose)
     gather_forces(tree, work, b[:nv])
     add_inertias(tree, work)
     fill_mass_matrix(tree, work, scratch.robot_M)
     for i in range(nv):
-        effort = force[i]
-        if i >= 6:
-            limit = scene.joint[i, EFFORT]
-            effort += min(max(tau[i - 6], -limit), limit)
-        momentum = dt * (effort - b[i])
-        for j in range(nv):
-            momentum += scratch.robot_M[i, j] * v[j]
-        b[i] = momentum
         for j in range(i + 1):
             M[i, j] = scratch.robot_M[i, j]
         M[i, i] += dt * scene.joint[i, DAMPING]
@@ -332,6 +325,15 @@ def contact_step(fixed_real, fixed_integer, fixed_layout, real, integer, layout,
     for o in range(len(object_v)):
         for k in range(6):
             vector[NEW_VELOCITY, nv + 6 * o + k] = object_v[o, k]
+    tree_multiply(M, scene.parent, n, vector[NEW_VELOCITY], vector[VELOCITY_PRODUCT])
+    for i in range(nv):
+        effort = force[i] - scene.joint[i, DAMPING] * v[i]
+        if i >= 6:
+            limit = scene.joint[i, EFFORT]
+            effort += min(max(tau[i - 6], -limit), limit)
+        b[i] = vector[VELOCITY_PRODUCT, i] + dt * (effort - b[i])
+    for k in range(n):
+        vector[INVERSE_DIAGONAL, k] = 1.0 / M[k, k]
     update_travel(q, object_q, dt, scratch)
     count = collect(scene, grasp, dt, scratch, contacts)
     coupled = fill_rows(tree, scene, work, scratch.pose, bodies, count, contacts)

@@ -9,7 +9,7 @@ import math
 
 from mcplan.core.distance.nearest_simplex import ORIGIN_INSIDE, nearest_of_simplex
 from mcplan.core.distance.shape import SIMPLEX, difference_support
-from mcplan.core.jit import jit_algebra
+from mcplan.core.jit import jit_inline
 
 SEPARATED, BEYOND, TOUCHING = range(3)
 """Result: the distance; that it exceeds the margin; that the cores touch or overlap."""
@@ -23,7 +23,7 @@ TOUCHING_DISTANCE = 1e-9
 """m: cores nearer than this count as touching."""
 
 
-@jit_algebra
+@jit_inline
 def separate(shapes, a, b, margin, work, out):
     """Write the distance of two cores, the unit normal from b to a and A's nearest point to ``out[:7]``, b's frame.
 

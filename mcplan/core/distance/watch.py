@@ -23,7 +23,7 @@ import numpy as np
 from mcplan.core.distance.many import bound_pairs, write_shape_pose, write_shape_poses
 from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE, pair_distance
 from mcplan.core.distance.shape import BODY, BOUNDING_RADIUS
-from mcplan.core.jit import jit, jit_algebra
+from mcplan.core.jit import jit, jit_algebra, jit_inline, jit_inline_exact
 from mcplan.core.rigid_body.body import write_base_pose, write_body_pose
 from mcplan.core.rigid_body.tree import MULTIPLIER, OFFSET, ORIGIN, PARENT, PRISMATIC, TYPE, Q
 
@@ -143,7 +143,7 @@ def scan_all_pairs(tree, shapes, pairs, margin, q, scratch, watch):
     fill_reach(tree, shapes, q, watch.reach)
 
 
-@jit_algebra
+@jit_inline
 def write_pair_poses(tree, shapes, pairs, chosen, count, q, needed, scratch):
     """Fill the poses of the shapes of the first ``count`` chosen pairs, and of the bodies that carry them."""
     work = scratch.bodies
@@ -163,7 +163,7 @@ def write_pair_poses(tree, shapes, pairs, chosen, count, q, needed, scratch):
             write_shape_pose(shapes, q, work, pairs[chosen[k], side], scratch.pose)
 
 
-@jit
+@jit_inline_exact
 def watch_distances(tree, shapes, pairs, margin, included, q, scratch, watch, found, values):
     """Find the same pairs and values as ``fill_distances`` with one margin for all pairs.
 

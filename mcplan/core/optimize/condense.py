@@ -9,6 +9,8 @@ rows the QP is, in z,
 The integer array ``program`` describes the structure, ``work`` has the numbers; see `layout`.
 """
 
+import numpy as np
+
 from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.optimize import layout as lay
 from mcplan.core.optimize.layout import part, section
@@ -24,8 +26,8 @@ def gather(program, work, theta):
     values = part(program, work, lay.VALUES)
     single, multiple = section(program, lay.SINGLE_ROWS), section(program, lay.SINGLE_COLUMNS)
     factor = part(program, work, lay.SINGLE_COEFFICIENTS)
-    for i in range(single.size):
-        values[single[i]] = factor[i] * theta[multiple[i]]
+    for i in range(single.size):  # an unsigned index is not tested for being negative
+        values[np.uint64(single[i])] = factor[i] * theta[np.uint64(multiple[i])]
     for i in range(rows.size):
         total = 0.0
         for k in range(pointer[i], pointer[i + 1]):
@@ -52,7 +54,7 @@ def substitute(program, work):
             for k in range(support_pointer[e], support_pointer[e + 1]):
                 row[support[k]] = 0.0
         for k in range(pointer[e], split[e]):
-            row[reference[k]] = scale * values[position[k]]
+            row[np.uint64(reference[k])] = scale * values[np.uint64(position[k])]
         for k in range(split[e], pointer[e + 1]):
             a = scale * values[position[k]]
             r = -reference[k] - 1

@@ -4,6 +4,7 @@ The Lagrangian is ``1/2 x'Px + q'x + y_e'(A_e x + b_e) - y_i'(A_i x + b_i) - y_l
 ``y_i, y_l, y_u >= 0``. The multiplier of an equality that determined ``x_j`` follows from stationarity in ``x_j``.
 """
 
+from mcplan.core.algebra.products import dot, segment
 from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.optimize import layout as lay
 from mcplan.core.optimize.layout import part, section
@@ -55,7 +56,7 @@ def recover(program, work, multiplier):
             x[i] = t[e]
             if first < last:  # T is zero outside its support; its span is contiguous and thus faster
                 start, stop = support[first], support[last - 1] + 1
-                x[i] += _dot(T[e, start:stop], z[start:stop])
+                x[i] += dot(segment(T, free * e + start, stop - start), segment(z, start, stop - start))
     for i in range(dual.size):
         dual[i] = 0.0
     pointer, position = section(program, lay.LIMIT_POINTER), section(program, lay.LIMIT_POSITION)
@@ -88,18 +89,9 @@ def recover(program, work, multiplier):
             total += values[sizes[lay.P] + k] * x[P_rows[k]]
         for k in range(pointer[j], pointer[j + 1]):
             i, length = owner[k], start[k + 1] - start[k]
-            term = _dot(values[start[k] : start[k + 1]], dual[i : i + length])
+            term = dot(segment(values, start[k], length), segment(dual, i, length))
             total += term if i < equalities else -term
         dual[row[e]] = -total / values[pivot[e]]
-
-
-@jit_algebra
-def _dot(a, b):
-    """Return the inner product of two arrays."""
-    total = 0.0
-    for k in range(a.size):
-        total += a[k] * b[k]
-    return total
 
 
 @jit_algebra
@@ -109,16 +101,23 @@ def _traverse(values, x, dual, runs, start, owner, equalities, activity, magnitu
         x_j = x[j]
         for r in range(runs[j], runs[j + 1]):
             i, length = owner[r], start[r + 1] - start[r]
-            a, y = values[start[r] : start[r + 1]], dual[i : i + length]
-            row, row_magnitude = activity[i : i + length], magnitude[i : i + length]
             total, size = 0.0, 0.0
-            for k in range(length):
-                term = a[k] * x_j
-                row[k] += term
-                row_magnitude[k] += abs(term)
-                term = a[k] * y[k]
-                total += term
-                size += abs(term)
+            if length == 1:
+                term = values[start[r]] * x_j
+                activity[i] += term
+                magnitude[i] += abs(term)
+                total = values[start[r]] * dual[i]
+                size = abs(total)
+            else:
+                a, y = segment(values, start[r], length), segment(dual, i, length)
+                row, row_magnitude = segment(activity, i, length), segment(magnitude, i, length)
+                for k in range(length):
+                    term = a[k] * x_j
+                    row[k] += term
+                    row_magnitude[k] += abs(term)
+                    term = a[k] * y[k]
+                    total += term
+                    size += abs(term)
             gradient[j] += total if i < equalities else -total
             terms[j] += size
 

@@ -10,6 +10,7 @@ so that ``R y = -w`` and ``U z = -(v + Y y)``: ``K = [H G_a' g; . 0 -b_a]`` is f
 
 import math
 
+from mcplan.core.algebra.products import segment
 from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.optimize import layout as lay
 from mcplan.core.optimize.condense import condense_cost, gather, row_limits, substitute
@@ -78,7 +79,7 @@ def _write_active_rows(program, work, K, first, sense):
     """
     sizes = section(program, lay.SIZES)
     free, eliminated, rows = sizes[lay.FREE], sizes[lay.ELIMINATED], sizes[lay.ROWS]
-    values, g = part(program, work, lay.VALUES), part(program, work, lay.G)
+    values, g, row = part(program, work, lay.VALUES), part(program, work, lay.G), part(program, work, lay.SCRATCH)
     pointer = section(program, lay.ROW_POINTER)
     position, reference = section(program, lay.ROW_POSITION), section(program, lay.ROW_REFERENCE)
     support_pointer, support = section(program, lay.SUPPORT_POINTER), section(program, lay.SUPPORT)
@@ -87,9 +88,9 @@ def _write_active_rows(program, work, K, first, sense):
     lower, upper = part(program, work, lay.ROW_LOWER), part(program, work, lay.ROW_UPPER)
     height, last = K.shape[0], K.shape[0]
     for i in range(height):
-        row = K[i, max(free, i - i % 4) :]
-        for j in range(row.size):
-            row[j] = 0.0
+        padding = K[i, max(free, i - i % 4) :]
+        for j in range(padding.size):
+            padding[j] = 0.0
         if i < free:
             K[i, last] = g[i]
         else:
@@ -103,20 +104,27 @@ def _write_active_rows(program, work, K, first, sense):
         bound = lower[i] if sense[i] & LOWER else upper[i]
         if not abs(bound) < lay.BIG:
             return False
+        for k in range(free):
+            row[k] = 0.0
         for k in range(pointer[i], pointer[i + 1]):
             a = values[position[k]] if position[k] >= 0 else 1.0
             r = reference[k]
             if r >= 0:
-                K[r, column] += a
-            else:
-                e = -r - 1
-                bound -= a * t[e]
-                for c in range(support_pointer[e], support_pointer[e + 1]):
-                    K[support[c], column] += a * T[e, support[c]]
+                row[r] += a
+                continue
+            e = -r - 1
+            bound -= a * t[e]
+            if support_pointer[e] < support_pointer[e + 1]:  # T is zero outside its support; its span is contiguous
+                start = support[support_pointer[e]]
+                length = support[support_pointer[e + 1] - 1] + 1 - start
+                out, added = segment(row, start, length), segment(T, free * e + start, length)
+                for c in range(length):
+                    out[c] += a * added[c]
         # a row that is empty because it follows from others (0 = 0) is an unknown that is zero, like a padded one
         size = 0.0
         for k in range(free):
-            size += abs(K[k, column])
+            K[k, column] = row[k]
+            size += abs(row[k])
         K[column, column] = -1.0 if size == 0.0 and bound == 0.0 else 0.0
         K[column, last] = -bound
         column += 1
@@ -129,6 +137,7 @@ def factor_kkt(K, first):
 
     Rows before ``first`` are those of ``H``; from the others the elimination leaves ``-S``, whose sign is changed.
     """
+    width = K.shape[1]
     for i in range(0, K.shape[0], 4):
         if i < first:
             s0, s1, s2, s3 = K[i, i], K[i + 1, i + 1], K[i + 2, i + 2], K[i + 3, i + 3]
@@ -157,7 +166,8 @@ def factor_kkt(K, first):
         r3 = 1.0 / math.sqrt(d3)
         if not (d0 > tolerance * s0 and d1 > tolerance * s1 and d2 > tolerance * s2 and d3 > tolerance * s3):
             return 1
-        q0, q1, q2, q3 = K[i, i:], K[i + 1, i:], K[i + 2, i:], K[i + 3, i:]
+        q0, q1 = segment(K, width * i + i, width - i), segment(K, width * (i + 1) + i, width - i)
+        q2, q3 = segment(K, width * (i + 2) + i, width - i), segment(K, width * (i + 3) + i, width - i)
         for j in range(q0.size):
             a = q0[j] * r0
             b = (q1[j] - u01 * a) * r1
@@ -173,9 +183,12 @@ def _subtract(K, i, start, end):
 
     Each row is a view of its own: the compiler vectorises the loops only then.
     """
-    q0, q1, q2, q3 = K[i, i:], K[i + 1, i:], K[i + 2, i:], K[i + 3, i:]
+    width = K.shape[1]
+    q0, q1 = segment(K, width * i + i, width - i), segment(K, width * (i + 1) + i, width - i)
+    q2, q3 = segment(K, width * (i + 2) + i, width - i), segment(K, width * (i + 3) + i, width - i)
     for k in range(start, end, 4):
-        p0, p1, p2, p3 = K[k, i:], K[k + 1, i:], K[k + 2, i:], K[k + 3, i:]
+        p0, p1 = segment(K, width * k + i, width - i), segment(K, width * (k + 1) + i, width - i)
+        p2, p3 = segment(K, width * (k + 2) + i, width - i), segment(K, width * (k + 3) + i, width - i)
         a0, a1, a2, a3 = p0[0], p0[1], p0[2], p0[3]
         b0, b1, b2, b3 = p1[0], p1[1], p1[2], p1[3]
         c0, c1, c2, c3 = p2[0], p2[1], p2[2], p2[3]
@@ -193,10 +206,11 @@ def _subtract(K, i, start, end):
 @jit_algebra
 def _solve(K, solution):
     """Compute ``[z; y]`` from the factor: ``R y = -w``, then ``U z = -(v + Y y)``."""
-    height = K.shape[0]
+    height, width = K.shape
     for i in range(height - 4, -1, -4):  # four rows at a time, because their sums do not depend on each other
-        q0, q1, q2, q3 = K[i, i:], K[i + 1, i:], K[i + 2, i:], K[i + 3, i:]
-        below = solution[i:height]
+        q0, q1 = segment(K, width * i + i, width - i), segment(K, width * (i + 1) + i, width - i)
+        q2, q3 = segment(K, width * (i + 2) + i, width - i), segment(K, width * (i + 3) + i, width - i)
+        below = segment(solution, i, height - i)
         s0, s1, s2, s3 = q0[height - i], q1[height - i], q2[height - i], q3[height - i]
         for j in range(4, below.size):
             value = below[j]

@@ -12,7 +12,7 @@ for all bodies the recursions need no coordinate transforms.
 
 import math
 
-from mcplan.core.jit import jit_algebra
+from mcplan.core.jit import jit_algebra, jit_inline
 from mcplan.core.rigid_body.ball import write_ball_motion, write_ball_pose
 from mcplan.core.rigid_body.tree import (
     ACCELERATION,
@@ -59,7 +59,7 @@ def write_base_pose(q, work):
             work[d, SCREW + k] = 1.0 if d == k else 0.0
 
 
-@jit_algebra
+@jit_inline
 def write_body_pose(tree, q, work, i):
     """Write pose and screw of body i > 0 from its parent's pose.
 
@@ -117,7 +117,7 @@ def write_body_pose(tree, q, work, i):
         work[d, SCREW + 5] = 0.0
 
 
-@jit_algebra
+@jit_inline
 def write_body_inertia(tree, work, i):
     """Write the spatial inertia of body i alone: ``m``, ``m c``, ``R I R' + m (c'c 1 - c c')``."""
     body = tree.inertia
@@ -159,7 +159,7 @@ def write_base_motion(v, vd, scale, gravity, work):
     work[0, ACCELERATION + 2] += gravity - (wx * y - wy * x)
 
 
-@jit_algebra
+@jit_inline
 def write_body_motion(tree, v, vd, scale, work, i):
     """Write velocity of body i > 0, and its acceleration for the joint accelerations ``scale vd``."""
     if tree.topology[i, TYPE] >= BALL:
@@ -187,7 +187,7 @@ def write_body_motion(tree, v, vd, scale, work, i):
     work[i, a + 5] = work[parent, a + 5] + s5 * acceleration + rate * (wx * s4 - wy * s3)
 
 
-@jit_algebra
+@jit_inline
 def write_body_force(work, i):
     """Write the spatial force that causes the motion of body i alone: ``f = I a + V x* I V``."""
     m, hx, hy, hz = work[i, SPATIAL], work[i, SPATIAL + 1], work[i, SPATIAL + 2], work[i, SPATIAL + 3]

@@ -9,7 +9,7 @@ from mcplan.core.distance.many import fill_distance_row
 from mcplan.core.distance.pair import DISTANCE, NORMAL, POINT_B, pair_distance
 from mcplan.core.distance.shape import Shapes
 from mcplan.core.distance.watch import watch_distances, write_pair_poses
-from mcplan.core.jit import jit
+from mcplan.core.jit import jit, jit_inline_exact
 from mcplan.core.rigid_body.manifold import integrate
 from mcplan.core.whole_body.avoidance_bundle import (
     CEILING,
@@ -43,7 +43,7 @@ def update_clearance(p, distance, rise, tick, targets):
     return targets.required[p]
 
 
-@jit
+@jit_inline_exact
 def limit_onset(onset, tick, candidates, active, targets):
     """Limit the increase of the accelerations that pairs require to ``onset`` (m/s²) per tick.
 
@@ -76,7 +76,7 @@ def add_object_rate(value, q, position, row):
     row[3], row[4], row[5] = -(y * nz - z * ny), -(z * nx - x * nz), -(x * ny - y * nx)
 
 
-@jit
+@jit_inline_exact
 def fill_near(shapes, constants, q, tick, found, targets, candidates, work):
     """Fill the rows of the pairs found with less room than ROW_DISTANCE, except ``curvature``; return their number.
 
@@ -113,7 +113,7 @@ def fill_near(shapes, constants, q, tick, found, targets, candidates, work):
     return count
 
 
-@jit
+@jit_inline_exact
 def fill_curvatures(tree, shapes, pairs, q, v, T, candidates, count, needed, work):
     """Write the second derivatives of the distances at constant v, averaged over the time T, with objects at rest.
 

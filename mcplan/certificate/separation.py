@@ -90,7 +90,7 @@ def _on_disc(n: np.ndarray, axis: np.ndarray, radius: np.ndarray | float) -> np.
 
 
 class SolidTable(NamedTuple):
-    """Parameters of S solids: corners (S, FEW_CORNERS, 3), repeated where there are fewer; balls, discs and axes.
+    """Parameters of S solids: corners (S, FEW_CORNERS, 3), repeated where there are fewer; balls, discs, axes, centres.
 
     ``large`` are the indices of solids with more corners.
     """
@@ -99,6 +99,7 @@ class SolidTable(NamedTuple):
     ball: np.ndarray
     disc: np.ndarray
     axis: np.ndarray
+    centre: np.ndarray
     large: frozenset[int]
 
 
@@ -110,6 +111,7 @@ def _table(solids: tuple[Convex, ...]) -> SolidTable:
         np.array([solid.ball for solid in solids]),
         np.array([solid.disc for solid in solids]),
         np.array([solid.axis for solid in solids]),
+        np.array([solid.bounds[0] for solid in solids]),
         frozenset(s for s, solid in enumerate(solids) if len(solid.corners) > FEW_CORNERS),
     )
 
@@ -133,8 +135,8 @@ class Placed(NamedTuple):
         points = corners[np.arange(len(n)), np.argmax(np.einsum("kcj,kj->kc", corners, local), axis=1)]
         discs = np.flatnonzero(table.disc[self.solid_index])
         if len(discs):
-            s = self.solid_index[discs]
-            points[discs] += _on_disc(local[discs], table.axis[s], table.disc[s, None])
+            solids = self.solid_index[discs]
+            points[discs] += _on_disc(local[discs], table.axis[solids], table.disc[solids, None])
         for s in table.large.intersection(self.solid_index.tolist()) if table.large else ():
             rows = self.solid_index == s
             points[rows] = self.solids[s].support(local[rows])
@@ -151,7 +153,7 @@ class Placed(NamedTuple):
 
     def centres(self) -> np.ndarray:
         """Return the centres (M, 3) of the solids."""
-        centres = np.array([solid.bounds[0] for solid in self.solids])[self.solid_index]
+        centres = _table(tuple(self.solids)).centre[self.solid_index]
         return np.asarray(np.einsum("kij,kj->ki", self.R, centres) + self.p)
 
 

@@ -171,7 +171,13 @@ def plane_bound(a: Placed, b: Placed, n: np.ndarray) -> np.ndarray:
     return np.asarray(gap - a.balls - b.balls)
 
 
-def signed_distances(a: Placed, b: Placed, sufficient: np.ndarray, compute_depth: bool = True) -> DistanceBounds:
+def signed_distances(
+    a: Placed,
+    b: Placed,
+    sufficient: np.ndarray,
+    compute_depth: bool = True,
+    sufficient_overlap: np.ndarray | float = np.inf,
+) -> DistanceBounds:
     """Return bounds on the signed distances of M pairs; within ``GAP`` for distances below ``sufficient``.
 
     Parameters
@@ -179,6 +185,7 @@ def signed_distances(a: Placed, b: Placed, sufficient: np.ndarray, compute_depth
     a, b : both solids of each pair.
     sufficient : (M,) m; the iteration of a pair stops when this distance is proven.
     compute_depth : whether to compute the depth of overlapping pairs; otherwise their lower bound stays rough.
+    sufficient_overlap : (M,) m; a depth is not computed either if this distance, of overlapping pairs, is proven.
     """
     M = len(a.solid_index)
     radius = a.balls + b.balls
@@ -214,6 +221,7 @@ def signed_distances(a: Placed, b: Placed, sufficient: np.ndarray, compute_depth
         inside[active[overlap]] = True
         active = active[~overlap]
     if compute_depth:
+        sufficient = np.minimum(sufficient, sufficient_overlap)
         _compute_depths(a, b, np.flatnonzero(inside & (lower < sufficient)), sufficient, lower, upper, normal, radius)
     return DistanceBounds(lower, np.maximum(upper, lower), normal)
 

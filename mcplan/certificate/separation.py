@@ -16,17 +16,25 @@ Sources: E. Gilbert, D. Johnson & S. Keerthi, IEEE J. Robotics and Automation 4 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
+
+from mcplan.certificate.independent import cross
 
 GAP = 1e-7
 """m: difference of upper and lower bound at which a distance has converged."""
 
 MAX_ITERATIONS, MAX_EXPANSIONS = 60, 80
 """Maximum number of iterations for the distance of separated solids, and for the depth of overlapping ones."""
+
+FEW_CORNERS = 8
+"""Solids with at most this many corners, as a box has, are evaluated together, others one after the other."""
+
+MIN_RADIAL = 1e-8
+"""A unit vector whose distance from the axis of a disc is smaller is along the axis."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +76,44 @@ class Convex:
     def support(self, n: np.ndarray) -> np.ndarray:
         """Return the farthest points (M, 3) of the solid without its ball, along directions (M, 3)."""
         points = self.corners[np.argmax(n @ self.corners.T, axis=1)]
-        if self.disc:
-            radial = n - (n @ self.axis)[:, None] * self.axis
-            length = np.linalg.norm(radial, axis=1, keepdims=True)
-            points = points + self.disc * radial / np.maximum(length, np.finfo(float).tiny)
-        return points
+        return points + _on_disc(n, self.axis, self.disc) if self.disc else points
+
+
+def _on_disc(n: np.ndarray, axis: np.ndarray, radius: np.ndarray | float) -> np.ndarray:
+    """Return the farthest points (M, 3) of discs along unit vectors (M, 3); the centres where these are along the axis.
+
+    There the difference from the axis is rounding, whose direction may even be the axis.
+    """
+    radial = n - np.sum(n * axis, axis=1, keepdims=True) * axis
+    length = np.linalg.norm(radial, axis=1, keepdims=True)
+    return np.asarray(np.where(length > MIN_RADIAL, radius * radial / np.maximum(length, MIN_RADIAL), 0.0))
+
+
+class SolidTable(NamedTuple):
+    """Parameters of S solids: corners (S, FEW_CORNERS, 3), repeated where there are fewer; balls, discs, axes, centres.
+
+    ``large`` are the indices of solids with more corners.
+    """
+
+    corners: np.ndarray
+    ball: np.ndarray
+    disc: np.ndarray
+    axis: np.ndarray
+    centre: np.ndarray
+    large: frozenset[int]
+
+
+@lru_cache(maxsize=64)
+def _table(solids: tuple[Convex, ...]) -> SolidTable:
+    rows = np.arange(FEW_CORNERS)
+    return SolidTable(
+        np.array([solid.corners[np.minimum(rows, len(solid.corners) - 1)] for solid in solids]),
+        np.array([solid.ball for solid in solids]),
+        np.array([solid.disc for solid in solids]),
+        np.array([solid.axis for solid in solids]),
+        np.array([solid.bounds[0] for solid in solids]),
+        frozenset(s for s, solid in enumerate(solids) if len(solid.corners) > FEW_CORNERS),
+    )
 
 
 class Placed(NamedTuple):
@@ -89,22 +130,30 @@ class Placed(NamedTuple):
 
     def support(self, n: np.ndarray) -> np.ndarray:
         """Return the farthest points (M, 3) without balls along directions (M, 3), world axes."""
-        local = np.einsum("kji,kj->ki", self.R, n)
-        points = np.empty_like(local)
-        present = set(self.solid_index.tolist())
-        for s in present:
-            rows = self.solid_index == s if len(present) > 1 else slice(None)
+        local, table = np.einsum("kji,kj->ki", self.R, n), _table(tuple(self.solids))
+        corners = table.corners[self.solid_index]
+        points = corners[np.arange(len(n)), np.argmax(np.einsum("kcj,kj->kc", corners, local), axis=1)]
+        discs = np.flatnonzero(table.disc[self.solid_index])
+        if len(discs):
+            solids = self.solid_index[discs]
+            points[discs] += _on_disc(local[discs], table.axis[solids], table.disc[solids, None])
+        for s in table.large.intersection(self.solid_index.tolist()) if table.large else ():
+            rows = self.solid_index == s
             points[rows] = self.solids[s].support(local[rows])
         return np.einsum("kij,kj->ki", self.R, points) + self.p
 
     @property
     def balls(self) -> np.ndarray:
         """Radii (M,) of the balls of the solids, m."""
-        return np.array([solid.ball for solid in self.solids])[self.solid_index]
+        return _table(tuple(self.solids)).ball[self.solid_index]
+
+    def support_of(self, i: int, n: np.ndarray) -> np.ndarray:
+        """Return the farthest points (M, 3) of solid i without its ball, along directions (M, 3), world axes."""
+        return np.asarray(self.solids[self.solid_index[i]].support(n @ self.R[i]) @ self.R[i].T + self.p[i])
 
     def centres(self) -> np.ndarray:
         """Return the centres (M, 3) of the solids."""
-        centres = np.array([solid.bounds[0] for solid in self.solids])[self.solid_index]
+        centres = _table(tuple(self.solids)).centre[self.solid_index]
         return np.asarray(np.einsum("kij,kj->ki", self.R, centres) + self.p)
 
 
@@ -122,7 +171,13 @@ def plane_bound(a: Placed, b: Placed, n: np.ndarray) -> np.ndarray:
     return np.asarray(gap - a.balls - b.balls)
 
 
-def signed_distances(a: Placed, b: Placed, sufficient: np.ndarray, compute_depth: bool = True) -> DistanceBounds:
+def signed_distances(
+    a: Placed,
+    b: Placed,
+    sufficient: np.ndarray,
+    compute_depth: bool = True,
+    sufficient_overlap: np.ndarray | float = np.inf,
+) -> DistanceBounds:
     """Return bounds on the signed distances of M pairs; within ``GAP`` for distances below ``sufficient``.
 
     Parameters
@@ -130,6 +185,7 @@ def signed_distances(a: Placed, b: Placed, sufficient: np.ndarray, compute_depth
     a, b : both solids of each pair.
     sufficient : (M,) m; the iteration of a pair stops when this distance is proven.
     compute_depth : whether to compute the depth of overlapping pairs; otherwise their lower bound stays rough.
+    sufficient_overlap : (M,) m; a depth is not computed either if this distance, of overlapping pairs, is proven.
     """
     M = len(a.solid_index)
     radius = a.balls + b.balls
@@ -165,12 +221,19 @@ def signed_distances(a: Placed, b: Placed, sufficient: np.ndarray, compute_depth
         inside[active[overlap]] = True
         active = active[~overlap]
     if compute_depth:
+        sufficient = np.minimum(sufficient, sufficient_overlap)
         _compute_depths(a, b, np.flatnonzero(inside & (lower < sufficient)), sufficient, lower, upper, normal, radius)
     return DistanceBounds(lower, np.maximum(upper, lower), normal)
 
 
-_FACES = ((0,), (0, 1), (0, 2), (0, 3), (0, 1, 2), (0, 1, 3), (0, 2, 3))
-"""Faces of a tetrahedron that contain its newest corner (index 0)."""
+_SECOND, _THIRD = np.array([0, 0, 1]), np.array([1, 2, 2])
+"""Edges from the newest corner of a tetrahedron (index 0) that span its three faces with this corner."""
+
+_FACES = np.array([(0, 0, 0, 0), (0, 1, 0, 0), (0, 2, 0, 0), (0, 3, 0, 0), (0, 1, 2, 0), (0, 1, 3, 0), (0, 2, 3, 0)])
+"""Corners of the vertex, edges and faces of a tetrahedron that contain its newest corner, filled up with zeros."""
+
+_SIZES = np.array([1, 2, 2, 2, 3, 3, 3])
+"""Numbers of their corners."""
 
 
 def _nearest(simplex: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -182,43 +245,28 @@ def _nearest(simplex: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.nda
     -------
     points (M, 3); corners of the faces (M, 4, 3) and their number (M,); mask (M,) of simplices around the origin.
     """
-    M = len(simplex)
-    best, point, face = np.full(M, np.inf), simplex[:, 0].copy(), np.zeros(M, int)
-    for f, corners in enumerate(_FACES):
-        exists = count > max(corners)
-        if not exists.any():
-            continue
-        projection, in_face = _projection(simplex[:, corners])
-        square = np.einsum("ki,ki->k", projection, projection)
-        improved = exists & in_face & (square < best)
-        best[improved], point[improved], face[improved] = square[improved], projection[improved], f
-    faces = np.zeros_like(simplex)
-    size = np.zeros(M, int)
-    for f, corners in enumerate(_FACES):
-        rows = face == f
-        faces[rows, : len(corners)] = simplex[rows][:, corners]
-        size[rows] = len(corners)
-    return point, faces, size, (count == 4) & _encloses(simplex)
-
-
-def _projection(face: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Project the origin onto the planes or lines of faces (M, k, 3); return the points and whether they are inside."""
-    a, k = face[:, 0], face.shape[1]
-    if k == 1:
-        return a, np.ones(len(a), bool)
-    d = face[:, 1] - a
-    if k == 2:
-        length = np.einsum("ki,ki->k", d, d)
-        s = -np.einsum("ki,ki->k", a, d) / np.maximum(length, np.finfo(float).tiny)
-        return a + s[:, None] * d, (s > 0) & (s < 1)
-    e = face[:, 2] - a
-    dd, ee, de = (np.einsum("ki,ki->k", x, y) for x, y in ((d, d), (e, e), (d, e)))
-    ad, ae = np.einsum("ki,ki->k", a, d), np.einsum("ki,ki->k", a, e)
+    rows, newest = np.arange(len(simplex)), simplex[:, 0]
+    edges = simplex[:, 1:] - newest[:, None]
+    squares, along = np.einsum("kij,kij->ki", edges, edges), np.einsum("ki,kji->kj", newest, edges)
+    share = -along / np.maximum(squares, np.finfo(float).tiny)
+    exists = count[:, None] > np.arange(1, 4)
+    is_inside = [np.ones((len(simplex), 1), bool), exists & (share > 0) & (share < 1)]
+    points = [newest[:, None], newest[:, None] + share[..., None] * edges]
+    d, e, dd, ee, ad, ae = (x[:, k] for x in (edges, squares, along) for k in (_SECOND, _THIRD))
+    de = np.einsum("kij,kij->ki", d, e)
     det = dd * ee - de * de
     regular = det > 1e-14 * dd * ee
     det = np.where(regular, det, 1.0)
     s, t = (de * ae - ee * ad) / det, (de * ad - dd * ae) / det
-    return a + s[:, None] * d + t[:, None] * e, regular & (s > 0) & (t > 0) & (s + t < 1)
+    is_inside.append(exists[:, _THIRD] & regular & (s > 0) & (t > 0) & (s + t < 1))
+    points.append(newest[:, None] + s[..., None] * d + t[..., None] * e)
+    candidates = np.concatenate(points, axis=1)
+    distances = np.where(np.concatenate(is_inside, axis=1), np.einsum("kij,kij->ki", candidates, candidates), np.inf)
+    face = np.argmin(distances, axis=1)
+    full = np.zeros(len(simplex), bool)
+    tetrahedra = np.flatnonzero(count == 4)
+    full[tetrahedra] = _encloses(simplex[tetrahedra])
+    return candidates[rows, face], simplex[rows[:, None], _FACES[face]], _SIZES[face], full
 
 
 def _encloses(simplex: np.ndarray) -> np.ndarray:
@@ -226,7 +274,7 @@ def _encloses(simplex: np.ndarray) -> np.ndarray:
     inside = np.ones(len(simplex), bool)
     for i in range(4):
         a, b, c = (simplex[:, (i + j) % 4] for j in (1, 2, 3))
-        n = np.cross(b - a, c - a)
+        n = cross((b - a).T, (c - a).T).T
         apex, origin = np.einsum("ki,ki->k", n, simplex[:, i] - a), -np.einsum("ki,ki->k", n, a)
         inside &= (apex * origin > 0) | ((origin == 0) & (apex != 0))
     return inside
@@ -253,7 +301,7 @@ def _compute_depths(
     """
     while len(rows):
         i = rows[0]
-        n, depth = _depth(a.select(rows[:1]), b.select(rows[:1]))
+        n, depth = _depth(a, b, i)
         lower[i], normal[i] = -depth - radius[i], n
         upper[i] = lower[i]
         rows = rows[1:]
@@ -266,30 +314,28 @@ def _compute_depths(
         rows = rows[lower[rows] < sufficient[rows]]
 
 
-def _depth(a: Placed, b: Placed) -> tuple[np.ndarray, float]:
-    """Return the normal from B to A and the depth of one overlapping pair, without balls.
+def _depth(a: Placed, b: Placed, i: int) -> tuple[np.ndarray, float]:
+    """Return the normal from B to A and the depth of the overlapping pair i, without balls.
 
     The polytope of differences ``A - B`` contains the origin; its nearest facet is moved outward until it converges.
     """
 
     def support(n: np.ndarray) -> np.ndarray:
-        return a.support(n[None])[0] - b.support(-n[None])[0]
+        return a.support_of(i, n) - b.support_of(i, -n)
 
-    best, depth = np.array([0.0, 0.0, 1.0]), np.inf
-    directions = [sign * axis for axis in np.eye(3) for sign in (-1.0, 1.0)]
-    points = []
-    for n in directions:
-        points.append(support(n))
-        if (distance := float(n @ points[-1])) < depth:
-            best, depth = n, distance
+    directions = np.vstack([np.eye(3), -np.eye(3)])[[3, 0, 4, 1, 5, 2]]
+    points = support(directions)
+    distances = np.einsum("ki,ki->k", directions, points)
+    nearest = int(np.argmin(distances))
+    best, depth = directions[nearest], float(distances[nearest])
     for _ in range(MAX_EXPANSIONS):
         try:
-            facets = ConvexHull(np.array(points)).equations
+            facets = ConvexHull(points).equations
         except QhullError:  # flat polytope: use the smallest depth so far
             break
         nearest = int(np.argmax(facets[:, 3]))
         n, inner = facets[nearest, :3], -float(facets[nearest, 3])
-        points.append(support(n))
+        points = np.vstack([points, support(n[None])])
         if (distance := float(n @ points[-1])) < depth:
             best, depth = n, distance
         if depth - inner <= GAP or distance - inner <= GAP:

@@ -423,7 +423,8 @@ class ClearanceMonitor:
 
         All arrays are (M,); ``required`` is the distance at which the iteration of a pair may stop.
         """
-        bounds = signed_distances(*self._placed(R, p, k, pair), required)
+        allowed_distance = np.where(allowed > 0.0, -allowed, np.inf)
+        bounds = signed_distances(*self._placed(R, p, k, pair), required, sufficient_overlap=allowed_distance)
         lower[:] = np.maximum(lower, bounds.lower)
         overlapping = bounds.lower < -allowed - self.tolerance
         relevant = (allowed == 0.0) | overlapping

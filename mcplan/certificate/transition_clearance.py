@@ -147,13 +147,10 @@ class _TransitionMonitor:
 
         The first few samples give a small minimum distance, which saves work at the others.
         """
-        for track, curve in enumerate(t.curve for t in self.tracks):
-            first = curve.times[:: max(len(curve.times) // 4, 1)]
-            indices = np.full(len(first), track)
-            allowed = np.broadcast_to(self.allowed_overlaps[track], (len(first), len(self.between_links)))
-            self.monitor.check_all(
-                *self.poses(indices, first), allowed, np.zeros_like(allowed), self.store(indices, first)
-            )
+        few = [t.curve.times[:: max(len(t.curve.times) // 4, 1)] for t in self.tracks]
+        track, t = np.repeat(np.arange(len(few)), [len(times) for times in few]), np.concatenate(few)
+        allowed = self.allowed_overlaps[track]
+        self.monitor.check_all(*self.poses(track, t), allowed, np.zeros_like(allowed), self.store(track, t))
         start = 0
         while start < len(self.tracks):
             end, count = start, 0

@@ -32,6 +32,7 @@ from numba import config, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
 from numba.core.compiler import Compiler, Flags
 from numba.core.dispatcher import Dispatcher
+from numba.core.runtime.nrt import rtsys
 from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
@@ -180,9 +181,14 @@ class KernelCache(FunctionCache):
         self._is_copied = always_copied or not _has_symbol(function)
 
     def load_overload(self, sig, target_context):
-        """Load the kernel compiled for a signature."""
+        """Load the kernel compiled for a signature.
+
+        Numba also imports its implementations of functions and operators, for 0.2 s; only a compilation needs them.
+        """
+        rtsys.initialize(target_context)
         try:
-            loaded = super().load_overload(sig, target_context)
+            with self._guard_against_spurious_io_errors():
+                loaded = self._load_overload(sig, target_context)
         except Exception:  # unpickling a truncated file may raise anything
             self.flush()
             return None

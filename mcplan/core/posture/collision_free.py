@@ -116,7 +116,7 @@ def is_feasible(tree, surroundings, task, q, target, watched, tolerance, s):
         if not task.limit[0, j] <= q[7 + j] <= task.limit[1, j]:
             return False
     fill_bounds(task, s.low, s.high)
-    evaluate(tree, task, q, False, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
+    evaluate(tree, task, q, False, False, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
     for i in range(row_count(task)[0]):
         if not max(s.low[i] - s.value[i], s.value[i] - s.high[i]) <= tolerance:
             return False

@@ -35,7 +35,7 @@ from mcplan.core.posture.frame import (
     to_world,
     write_row,
 )
-from mcplan.core.rigid_body.com import com, com_jacobian
+from mcplan.core.rigid_body.com import com, com_jacobian, fill_com_jacobian
 from mcplan.core.rigid_body.frame import fill_frame_jacobian
 from mcplan.core.rigid_body.manifold import difference
 
@@ -247,7 +247,7 @@ def _cell_row(task, k, row_index, derivative, ax, ay, az, s, value, J):
 
 
 @jit_algebra
-def evaluate(tree, task, q, derivative, work, s, value, J, c, J_c, away):
+def evaluate(tree, task, q, derivative, posed, work, s, value, J, c, J_c, away):
     """Write the values of all rows at q and, with ``derivative``, their derivatives.
 
     Parameters
@@ -255,13 +255,16 @@ def evaluate(tree, task, q, derivative, work, s, value, J, c, J_c, away):
     tree, q, work : tree of the robot, configuration (nq,), and scratch of the forward kinematics.
     task : PostureTargets.
     derivative : bool; without it ``J`` and ``J_c`` do not change.
+    posed : bool; whether ``work`` has the forward kinematics at q, from the last call.
     s : FrameScratch.
     value, J : (rows,), (rows, nv) out.
     c, J_c : (3,), (3, nv) out, centre of mass.
     away : (nv,) out, ``q - guide``; before that scratch for ``q - q_0``.
     """
     nv = len(away)
-    if derivative:
+    if derivative and posed:
+        fill_com_jacobian(tree, q, work, c, J_c)
+    elif derivative:
         com_jacobian(tree, q, work, c, J_c)
     else:
         com(tree, q, work, c)

@@ -162,7 +162,7 @@ def search_posture(tree, task, rule, q, s, report):
     fill_bounds(task, s.low, s.high)
     for j in range(n):
         q[7 + j] = min(max(q[7 + j], lower[j]), upper[j])
-    evaluate(tree, task, q, True, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
+    evaluate(tree, task, q, True, False, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
     total, worst = _violation(s.value, s.low, s.high, m)
     cost = _cost(task, s.away, s.c)
     gradient, step, step_low, step_high = s.point[0], s.point[1], s.point[2], s.point[3]
@@ -221,7 +221,7 @@ def search_posture(tree, task, rule, q, s, report):
             integrate(q, step, scale, s.trial)
             for j in range(n):
                 s.trial[7 + j] = min(max(s.trial[7 + j], lower[j]), upper[j])
-            evaluate(tree, task, s.trial, False, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
+            evaluate(tree, task, s.trial, False, False, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
             new_total, new_worst = _violation(s.value, s.low, s.high, m)
             new_cost = _cost(task, s.away, s.c)
             if soft or settling:
@@ -238,7 +238,7 @@ def search_posture(tree, task, rule, q, s, report):
         if settling and not soft and new_total > 0.5 * total:
             converges_slowly = True
         if not accepted and converges_slowly and not soft:
-            evaluate(tree, task, q, True, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
+            evaluate(tree, task, q, True, False, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
             continue
         if not accepted:
             break
@@ -257,9 +257,9 @@ def search_posture(tree, task, rule, q, s, report):
             if total > (1.0 - rule[MIN_DECREASE]) * before_soft:
                 break
             before_soft = total
-        evaluate(tree, task, q, True, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
+        evaluate(tree, task, q, True, True, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
     if status == NOT_FOUND:
-        evaluate(tree, task, q, True, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
+        evaluate(tree, task, q, True, False, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
         total, worst = _violation(s.value, s.low, s.high, m)
         cost = _cost(task, s.away, s.c)
         if worst <= tolerance:
@@ -282,6 +282,6 @@ def row_violations(tree, task, q, s, missed):
     missed : (rows,) out, m or rad.
     """
     fill_bounds(task, s.low, s.high)
-    evaluate(tree, task, q, False, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
+    evaluate(tree, task, q, False, False, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
     for i in range(len(missed)):
         missed[i] = np.maximum(0.0, np.maximum(s.low[i] - s.value[i], s.value[i] - s.high[i]))

@@ -51,6 +51,12 @@ def com_jacobian(tree, q, work, c, J):
     J : (3, nv) out
     """
     composite_masses(tree, q, work)
+    fill_com_jacobian(tree, q, work, c, J)
+
+
+@jit_algebra
+def fill_com_jacobian(tree, q, work, c, J):
+    """Write the CoM and its Jacobian from composite masses and screws, as `com_jacobian` does."""
     scale = 1.0 / work[0, SPATIAL]
     J[:, :] = 0.0
     for i in range(1, len(tree.topology)):

@@ -36,6 +36,7 @@ from mcplan.planning.posture.continuity import shared_contacts
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.result import Violation
 from mcplan.planning.posture.task import PostureSettings
+from mcplan.planning.search.candidates import Candidates
 from mcplan.planning.search.node import ContactStep, Move, StanceNode, shifts_to, swing_to
 from mcplan.planning.search.stance_search import StanceSearch
 from mcplan.planning.transition.segments import CheckedMotion, Retraction
@@ -80,12 +81,14 @@ def shorten(search: StanceSearch, path: list[StanceNode]) -> list[StanceNode]:
     """
     budget = search.space.feasibility.budget
     budget.limit = budget.calls + MAX_SHORTENING_CALLS
+    known: dict[tuple, StanceNode] = {}
     try:
         shorter: list[StanceNode] | None = path
         while shorter is not None:
             path = shorter
             tries = (
-                replay_moves(search, path[0], moves) for moves in _shorter_moves(search, [move_of(n) for n in path[1:]])
+                replay_moves(search, path[0], moves, known)
+                for moves in _shorter_moves(search, [move_of(n) for n in path[1:]])
             )
             shorter = next((nodes for nodes in tries if nodes is not None), None)
     except OutOfCalls:
@@ -113,19 +116,25 @@ def _shorter_moves(search: StanceSearch, moves: list[Move]) -> Iterator[list[Mov
         yield moves[:k] + moves[k + 1 :]
 
 
-def replay_moves(search: StanceSearch, node: StanceNode, moves: list[Move]) -> list[StanceNode] | None:
-    """Return the nodes of these moves, or None if one is infeasible or the last one does not reach the goal."""
-    path = [node]
+def replay_moves(
+    search: StanceSearch, node: StanceNode, moves: list[Move], known: dict[tuple, StanceNode] | None = None
+) -> list[StanceNode] | None:
+    """Return the nodes of these moves, or None if one is infeasible or the last one does not reach the goal.
+
+    ``known`` has the nodes of earlier replays, by the id of the node before and the move; new ones are added.
+    """
+    path, known = [node], {} if known is None else known
     for old in moves:
         move = _adapted_move(search, old, node)
         if move is None:
             continue
         if move.limb == node.limb:
             return None
-        after = search.checker.child(node, move)
+        key = id(node), move.limb, move.removed, move.added, move.rolling
+        after = known.get(key) or search.checker.child(node, move)
         if after is None:
             return None
-        node = after
+        known[key] = node = after
         path.append(node)
     return path if search.reaches_goal(node) else None
 
@@ -176,10 +185,12 @@ def _equalized_moves(search: StanceSearch, path: list[StanceNode]) -> list[Move]
     patches = [moves[k].added[0][0] for k in steps]
     contacts = [path[k + 1].progress[patch] for k, patch in zip(steps, patches, strict=True)]
     s = equal_progress(float(np.mean(start_s)), [at.s for at in contacts], [at.meets_goal for at in contacts])
+    min_gain = space.robot.scale.leg * MIN_STEP_GAIN_M
+    lattices = {patch: _Lattice(space.candidates[patch]) for patch in set(patches)}
     for k, patch, at, target in zip(steps, patches, contacts, s, strict=True):
         i = moves[k].added[0][1]
         # a contact of the goal stays, since its target is its own progress
-        j = _nearest_candidate(search, patch, i, at.s, target)
+        j = lattices[patch].nearest(i, target, abs(at.s - target) - min_gain)
         if j != i:
             moves[k] = Move(moves[k].limb, moves[k].removed, ((patch, j),))
     return moves
@@ -201,28 +212,27 @@ def equal_progress(start: float, s: Sequence[float], fixed: Sequence[bool]) -> l
     return [float(value) for value in all_s[1:]]
 
 
-def _nearest_candidate(search: StanceSearch, patch: str, i: int, s: float, target: float) -> int:
-    """Return the candidate nearest to a target progress, on the same support as candidate ``i`` and with similar yaw.
+class _Lattice:
+    """Supports, yaw angles and progress of the candidates of a patch, as arrays."""
 
-    Its distance from the guide should be that of ``i``. Without a sufficient gain the result is ``i``.
+    def __init__(self, sampled: Candidates):
+        self.sampled = sampled
+        self.supports = np.array([spec["surface"] for spec in sampled.specs])
+        self.yaw = np.array([spec.get("yaw", 0.0) for spec in sampled.specs])
+        self.progress = np.array([sampled.progress(j) for j in range(len(sampled.specs))])
 
-    Parameters
-    ----------
-    s : progress of candidate ``i`` (m).
-    target : desired progress (m).
-    """
-    space = search.space
-    sampled = space.candidates[patch]
-    support, yaw = sampled.specs[i]["surface"], sampled.specs[i].get("yaw", 0.0)
-    similar = [
-        spec["surface"] == support and abs(spec.get("yaw", 0.0) - yaw) < MAX_YAW_DIFFERENCE_RAD
-        for spec in sampled.specs
-    ]
-    progress = np.array([sampled.progress(j) for j in range(len(sampled.specs))])
-    distance = np.abs(progress - target) + np.abs(sampled.guide_distance - sampled.guide_distance[i])
-    distance[~np.array(similar) | sampled.goal] = np.inf
-    j = int(np.argmin(distance))
-    return j if distance[j] < abs(s - target) - space.robot.scale.leg * MIN_STEP_GAIN_M else i
+    def nearest(self, i: int, target: float, max_distance: float) -> int:
+        """Return the candidate nearest to a target progress (m), on the support of candidate ``i``, with similar yaw.
+
+        Its distance from the guide should be that of ``i``. If none is nearer than ``max_distance`` (m) the result is
+        ``i``.
+        """
+        similar = (self.supports == self.supports[i]) & (np.abs(self.yaw - self.yaw[i]) < MAX_YAW_DIFFERENCE_RAD)
+        guide_distance = self.sampled.guide_distance
+        distance = np.abs(self.progress - target) + np.abs(guide_distance - guide_distance[i])
+        distance[~similar | self.sampled.goal] = np.inf
+        j = int(np.argmin(distance))
+        return j if distance[j] < max_distance else i
 
 
 # -- motions ------------------------------------------------------------------------------------------------------

@@ -119,6 +119,7 @@ class MotionFinder:
         self._steady = KnotFinder(robot, environment, replace(posture_settings, weights=steady_weights), collisions)
         self.durations = DurationModel(robot, settings, self.knots)
         self._detours: dict[tuple, np.ndarray | None] = {}
+        self._free_knots: dict[tuple, Knots] = {}
 
     def find(
         self,
@@ -177,7 +178,10 @@ class MotionFinder:
         count: int = KNOT_INTERVALS,
         keep_end_clearance: bool = False,
     ) -> Knots:
-        """Find ``count + 1`` knots near the straight motion, with patches on given paths."""
+        """Find ``count + 1`` knots near the straight motion, with patches on given paths; without paths, cached."""
+        key = (finder, departure.q.tobytes(), q.tobytes(), departure.closed, touching, count, keep_end_clearance)
+        if not paths and key in self._free_knots:
+            return self._free_knots[key]
         times = np.linspace(0.0, duration, count + 1)
         guided = []
         for patch, path in paths.items():
@@ -185,7 +189,10 @@ class MotionFinder:
             midpoints = np.array([path.sample(t).p for t in 0.5 * (times[1:] + times[:-1])])
             guided.append(PatchPath(patch, np.array([x.p for x in samples]), (samples[0].R, samples[-1].R), midpoints))
         guides = straight_knots(self.robot, departure.q, q, count)
-        return finder.find(guides, departure.closed, guided, touching, keep_end_clearance)
+        knots = finder.find(guides, departure.closed, guided, touching, keep_end_clearance)
+        if not paths:
+            self._free_knots[key] = knots
+        return knots
 
     def with_timing(self, knots: Knots, times: np.ndarray, contacts: tuple[Contact, ...]) -> BodyMotion:
         """Compute the stretch of knots at ``times`` (k,), and whether they are in static equilibrium."""

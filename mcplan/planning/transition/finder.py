@@ -374,12 +374,12 @@ class TransitionFinder:
                 closest_approach.distance is None or closest.distance < closest_approach.distance
             ):
                 closest_approach = ClosestApproach(float(closest.distance), (closest.pair.a, closest.pair.b))
-        com = self.robot.com(knots.q)
-        knots.q[[0, -1]] = departure.q, end
+        com, postures = self.robot.com(knots.q), knots.q.copy()
+        postures[[0, -1]] = departure.q, end
         return Segment(
             contacts=departure.closed,
             times=motion.times,
-            q=knots.q,
+            q=postures,
             com=com,
             courses=swings,
             objects=None,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -76,8 +77,8 @@ class Knots:
 MAX_INWARD_PASSES = 5
 """Maximum number of passes that move knots away from joint limits."""
 
-LIMIT_MARGIN_RAD = 1e-3
-"""Distance (rad, or m of a sliding joint) that the curve keeps from joint limits."""
+LIMIT_MARGIN_RAD, ROUNDING_RAD = 1e-3, 1e-9
+"""Distance (rad, or m of a sliding joint) that the curve keeps from joint limits; bound on the rounding of samples."""
 
 CHECKS_PER_PIECE = 16
 """Samples per piece between two knots at which joint limits are checked. Where a joint reverses by 0.4 rad from knot to
@@ -110,11 +111,12 @@ def move_off_limits(robot: Robot, q: np.ndarray) -> None:
 
     The curve overshoots where a joint reverses sharply near a limit.
     """
-    last, limits = len(q) - 1, robot.limits
-    powers = (np.arange(CHECKS_PER_PIECE) / CHECKS_PER_PIECE)[:, None] ** np.arange(6)
+    limits, clear = robot.limits, LIMIT_MARGIN_RAD + ROUNDING_RAD
     for _ in range(MAX_INWARD_PASSES):
-        joints = Spline(np.arange(last + 1.0), q[:, 7:])
-        values = np.einsum("sm,kmn->ksn", powers, joints.coefficients)  # samples of each piece
+        values = _curve_map(len(q)) @ q[:, 7:]
+        if ((values > limits.lower + clear) & (values < limits.upper - clear)).all():
+            break
+        values = _curve_samples(q[:, 7:])
         excess = np.maximum(values - limits.upper + LIMIT_MARGIN_RAD, 0.0) - np.maximum(
             limits.lower + LIMIT_MARGIN_RAD - values, 0.0
         )
@@ -128,6 +130,18 @@ def move_off_limits(robot: Robot, q: np.ndarray) -> None:
                     np.abs(excess[k, part]) > np.abs(correction[knot]), excess[k, part], correction[knot]
                 )
         q[1:-1, 7:] -= 1.2 * correction[1:-1]
+
+
+def _curve_samples(values: np.ndarray) -> np.ndarray:
+    """Return samples (k - 1, CHECKS_PER_PIECE, n) of each piece of the curve through values (k, n)."""
+    powers = (np.arange(CHECKS_PER_PIECE) / CHECKS_PER_PIECE)[:, None] ** np.arange(6)
+    return np.einsum("sm,kmn->ksn", powers, Spline(np.arange(float(len(values))), values).coefficients)
+
+
+@lru_cache
+def _curve_map(count: int) -> np.ndarray:
+    """Return the map (samples, count) from the values of knots to the samples; they differ by rounding."""
+    return _curve_samples(np.eye(count)).reshape(-1, count)
 
 
 def filtered(values: np.ndarray, passes: int) -> np.ndarray:

@@ -41,7 +41,7 @@ def rows_at(robot, task, q, derivative=True):
     m, _ = row_count(task)
     value, J, away = np.zeros(m), np.zeros((m, robot.nv)), np.zeros(robot.nv)
     work, s = workspace(robot.tree), frame_scratch(robot.nv)
-    evaluate(robot.tree, task, q, derivative, work, s, value, J, np.zeros(3), np.zeros((3, robot.nv)), away)
+    evaluate(robot.tree, task, q, derivative, False, work, s, value, J, np.zeros(3), np.zeros((3, robot.nv)), away)
     return value, J
 
 

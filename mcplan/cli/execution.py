@@ -95,9 +95,6 @@ def check_before_work(scenario: "Scenario", arguments: Namespace) -> None:
 
 def plan_and_execute(scenario: "Scenario", arguments: Namespace) -> int:
     """Plan and simulate; in a first run a second process compiles the controller's kernels during planning."""
-    from mcplan.util.cvxpy_import import import_cvxpy
-
-    import_cvxpy()
     from mcplan.sim.first_run import compiling_ahead  # takes a second: report mistakes of the scenario first
 
     check_before_work(scenario, arguments)

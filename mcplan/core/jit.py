@@ -164,16 +164,16 @@ def jit_parallel(function):
 def jit_view(axes, buffer=0):
     """Decorate a function that locates an array with ``axes`` axes inside its argument number ``buffer``.
 
-    It returns the index of the array's first entry and the lengths along the axes; the decorated function returns the
-    array itself, as a view. Compiled, a view is a pointer and these lengths. Nothing is checked, and no kernel may
-    return a view, because it does not own its memory.
+    It returns the index of the array's first entry among all entries of the argument, and the lengths along the axes;
+    the decorated function returns the array itself, as a view. Compiled, a view is a pointer and these lengths. Nothing
+    is checked, and no kernel may return a view, because it does not own its memory.
     """
 
     def register(locate):
         @wraps(locate)
         def view(*arguments):
             first, *lengths = map(int, locate(*arguments))
-            return arguments[buffer][first : first + math.prod(lengths)].reshape(lengths)
+            return arguments[buffer].reshape(-1)[first : first + math.prod(lengths)].reshape(lengths)
 
         if _compilation is None:
             _views.append((view, locate, axes, buffer))

@@ -323,7 +323,7 @@ def _depth(a: Placed, b: Placed, i: int) -> tuple[np.ndarray, float]:
     def support(n: np.ndarray) -> np.ndarray:
         return a.support_of(i, n) - b.support_of(i, -n)
 
-    directions = np.vstack([np.eye(3), -np.eye(3)])[[3, 0, 4, 1, 5, 2]]
+    directions = np.vstack([np.eye(3), -np.eye(3)])
     points = support(directions)
     distances = np.einsum("ki,ki->k", directions, points)
     nearest = int(np.argmin(distances))

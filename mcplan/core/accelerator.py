@@ -16,8 +16,8 @@ A first run takes a third of the time, and a tick about two fifths, because:
   the same files compiles nothing.
 
 The private parts of Numba are the option ``_nrt``, ``Dispatcher.get_call_template`` and ``_cache``, ``Flags``, the
-compiler, the classes of the cache and of code libraries, the function ids (``unique_id``), ``make_array`` and
-``populate_array``. So it is used only with the versions of Numba that it was tested with
+compiler, the classes of the cache and of code libraries, ``rtsys``, the function ids (``unique_id``), ``make_array``
+and ``populate_array``. So it is used only with the versions of Numba that it was tested with
 (`mcplan.util.kernel_cache.TESTED_NUMBA`).
 """
 

@@ -1,7 +1,8 @@
 """Parallel compilation on the first run: a second process compiles the control kernels during planning.
 
-Numba compiles on one core. Both processes share the kernel cache, so the second one begins with the kernels that the
-first needs last. If the second process fails, the first one compiles the remaining kernels itself.
+Numba compiles on one core. Both processes share the kernel cache, so the second one compiles the kernels that the first
+needs last: those of the control program, of the timing of motions, with which planning ends, and of a simulation step.
+If the second process fails, the first one compiles the remaining kernels itself.
 """
 
 import subprocess
@@ -15,8 +16,7 @@ from mcplan.core.jit import is_cached
 from mcplan.core.posture.search import search_posture
 from mcplan.core.whole_body.fill import fill
 from mcplan.planning.plan import Plan, PlannedStance
-from mcplan.planning.posture.freedom import contact_rows
-from mcplan.planning.posture.task import PostureSearch
+from mcplan.planning.timing.retiming import Retimer
 from mcplan.planning.transition.transition import Segment, Transition
 from mcplan.robot.terms import Terms
 from mcplan.scenario.load import load_scenario
@@ -50,10 +50,13 @@ def compiling_ahead(physics: str) -> Iterator[bool]:
 
 
 def compile_all(physics: str) -> None:
-    """Compile the kernels of the control program, of a posture search and of a simulation step, in this order."""
+    """Compile the kernels of the control program, of the timing of motions and of a simulation step, in this order.
+
+    The timing comes second, when the first process has compiled what it shares with the search for postures.
+    """
     scenario = load_scenario(SCENARIO)
     _solve_program(scenario)
-    _search_posture(scenario)
+    _time_motion(scenario)
     _simulate_step(scenario, physics)
 
 
@@ -68,13 +71,13 @@ def _solve_program(scenario: Scenario) -> None:
     program.solve()
 
 
-def _search_posture(scenario: Scenario) -> None:
+def _time_motion(scenario: Scenario) -> None:
+    """Time a motion that lowers the body by a centimetre."""
     robot, start = scenario.robot, scenario.start
-    search = PostureSearch(robot, np.ones(robot.nv), 0.0)
-    rows = [contact_rows(robot, scenario.environment, contact, None) for contact in start.contacts]
-    task = search.task(rows, start.q)
-    search.run(task, start.q, steps=1, tolerance=1.0, step_tolerance=1.0)
-    search.missed(task, start.q)
+    q = np.tile(start.q, (7, 1))
+    q[:, 2] -= 0.01 * np.linspace(0.0, 1.0, 7)
+    segment = Segment(start.contacts, np.linspace(0.0, 1.0, 7), q, robot.com(q))
+    Retimer(robot, scenario.transition_settings).time_parameterized(segment)
 
 
 def _simulate_step(scenario: Scenario, physics: str) -> None:

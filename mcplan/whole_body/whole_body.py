@@ -377,9 +377,10 @@ class WholeBodyQP:
         return float(y @ (slack_map @ self.data["friction_margin"]))
 
     def rehearse(self) -> None:
-        """Solve the filled program by every method of the compiled form, to load their kernels."""
-        if self.fast:
+        """Solve the filled program by every method of the compiled form, and check a point, to load their kernels."""
+        if self.fast and self._tables is not None:
             self.fast.compiled.rehearse()
+            Solution.checked(self._tables, *self.fast.point(), 0.0).is_wrong(self.settings.tolerance)
 
     def write_back(self) -> None:
         """Set the CVXPY results after a compiled solve: variables, multipliers, ``problem.status`` and ``.value``."""

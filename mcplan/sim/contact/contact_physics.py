@@ -114,6 +114,8 @@ class ContactPhysics:
         )
         self._counts, self._active = exchanged.counts, exchanged.active
         self._active_patches: tuple[str, ...] = ()
+        self._is_pushed = False
+        self._touching: tuple[object, list[tuple[str, int]]] = (None, [])
         self.centre_q[:] = np.array([[*p, *quat_from_rotation(R)] for R, p in object_poses]).reshape(-1, 7)
         grips = [name for name in self.patches if robot.patches[name].kind == "grasp"]
         self._grip_names = [name for name in grips if name != MOUNT]
@@ -144,14 +146,16 @@ class ContactPhysics:
 
     def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> StepOutcome:
         """Advance the state by dt (s) under an action or under joint torques (n,)."""
-        action = action_of(action, self.robot.n)
+        if not isinstance(action, Action):
+            action = action_of(action, self.robot.n)
         if self._grip_names:
             self._update_grasps(action.active)
         v_start = self.v
         self.q, self.v = self.q.copy(), v_start.copy()
-        self._tau[:], self._force[:] = action.tau, 0.0
-        if action.external is not None:
-            self._force[: self.robot.nv] = action.external
+        self._tau[:] = action.tau
+        if action.external is not None or self._is_pushed:
+            self._is_pushed = action.external is not None
+            self._force[: self.robot.nv] = action.external if self._is_pushed else 0.0
         if (active := tuple(action.active)) is not self._active_patches:
             self._active_patches, self._active[:] = active, active_mask(self.patches, active)
         contact_step(*self._fixed, *self._moving, float(dt), self.q, self.v)
@@ -168,11 +172,12 @@ class ContactPhysics:
         if not finite:
             raise SimulationFailed(f"the state of physics contact is not finite at t = {self.t:g} s", "not a number")
         index, values = self._contacts.report_index[:count].copy(), self._contacts.report[:count].copy()
-        touching = set(index[:, 1].tolist())
-        if self._has_grasps:
-            touching.update(p for p, is_held in enumerate(self.grasps[:, IS_HELD].tolist()) if is_held)
+        key = index[:, 1].tobytes(), self.grasps[:, IS_HELD].tobytes() if self._has_grasps else b""
+        if key != self._touching[0]:
+            touching = set(index[:, 1].tolist()) | set(np.flatnonzero(self.grasps[:, IS_HELD]).tolist())
+            self._touching = key, [(name, p) for p, name in enumerate(self.patches) if p in touching]
         wrench = self._wrench.copy()
-        wrenches = {name: wrench[p] for p, name in enumerate(self.patches) if p in touching}
+        wrenches = {name: wrench[p] for name, p in self._touching[1]}
         return StepOutcome(vd, self._tau_ext.copy(), wrenches, PointForces(index, values), tuple(wrenches))
 
     def _update_grasps(self, active: Iterable[str]) -> None:

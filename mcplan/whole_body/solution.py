@@ -3,7 +3,7 @@
 The residuals are checked independently of the solver's status.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +41,13 @@ class Reported:
     def __init__(self, entry: int):
         self._index = entry - qp_check.REPORTED
 
-    def __get__(self, solution: "Solution", owner: type) -> float:
-        """Return the number."""
-        return solution.numbers.item(self._index)
+    @overload
+    def __get__(self, solution: None, owner: type) -> "Reported": ...
+    @overload
+    def __get__(self, solution: "Solution", owner: type) -> float: ...
+    def __get__(self, solution, owner):
+        """Return the number, or on the class the attribute itself."""
+        return self if solution is None else solution.numbers.item(self._index)
 
     def __set__(self, solution: "Solution", value: float) -> None:
         """Set the number."""

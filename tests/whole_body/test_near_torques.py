@@ -79,10 +79,11 @@ def test_the_check_of_an_answer_looks_at_them(standing, last):
     qp.update(standing.terms, contacts, tasks)
     free = qp.solve()
     assert free.residuals.inequality < 1e-9
-    qp.update(standing.terms, contacts, tasks, torque_band=TorqueBand(last, STEP))
     forces = np.concatenate([free.unknowns[contact.patch] for contact in qp.contacts])
-    again = Solution.checked(qp._filled_tables(), free.vd, free.tau, forces, 0.0)
-    assert again.inequality == pytest.approx(np.abs(free.tau - last).max() - STEP, abs=1e-6)
+    for centre in (last, free.tau - 3.0 * STEP, free.tau + 3.0 * STEP):  # too low, too high
+        qp.update(standing.terms, contacts, tasks, torque_band=TorqueBand(centre, STEP))
+        again = Solution.checked(qp._filled_tables(), free.vd, free.tau, forces, 0.0)
+        assert again.inequality == pytest.approx(np.abs(free.tau - centre).max() - STEP, abs=1e-6)
 
 
 def test_levels_of_priority_keep_them_near_too(standing, last):

@@ -50,14 +50,14 @@ class Peers:
         InputError
             One of them does not exist.
         """
-        paths = [Path(directory) / name / "bin" / "python" for name in ("tsid", "pin")]
-        for path in paths:
-            if not path.is_file():
-                raise InputError(f"--peers {directory}: {path} does not exist; expected one environment per peer")
+        paths = {name: Path(directory) / name / "bin" / "python" for name in ("tsid", "pin", *OTHERS)}
         # unresolved: the symbolic link identifies the environment
-        tsid, pinocchio, *others = (Path(directory).absolute() / n / "bin" / "python" for n in ("tsid", "pin", *OTHERS))
-        present = {name: path for name, path in zip(OTHERS, others, strict=True) if path.is_file()}
-        return cls(tsid, pinocchio, present)
+        present = {name: path.absolute() for name, path in paths.items() if path.is_file()}
+        for name in ("tsid", "pin"):
+            if name not in present:
+                missing = f"{paths[name]} does not exist; expected one environment per peer"
+                raise InputError(f"--peers {directory}: {missing}")
+        return cls(present.pop("tsid"), present.pop("pin"), present)
 
     def reference_tick(self, job: dict[str, Any]) -> dict[str, Any]:
         """Run the reference tick in TSID."""

@@ -246,7 +246,8 @@ class WholeBodyController:
         """Return the accelerations of the objects and the forces on them, which only physics ``qp`` takes over."""
         if not isinstance(self.terms, SystemTerms) or not self._moves_objects:
             return None, {}
-        return self.objects.accelerations(solution.vd), self.objects.forces(self.terms, self.motion, solution.forces)
+        loads = self.objects.forces(self.terms, self.motion, self.objects.last_forces)
+        return self.objects.accelerations(solution.vd), loads
 
     def _inertia(self) -> np.ndarray:
         """Return the effective inertia of each joint with all others free (n,): the minimum over the stances."""

@@ -75,8 +75,8 @@ def test_motions_that_a_file_lacks_or_made_with_other_speeds_are_found_when_it_i
     # at the other paces limits of force and torque decide, whatever the speed
     usual = load_plan(old, {"control.pace": "slow"})
     slower = load_plan(old, {"control.pace": "slow", "control.timing.joint_speed": 0.1})
-    ways = [sum(transition.duration for transition in one.transitions) for one in (slower, usual)]
-    assert ways[0] > 1.5 * ways[1]
+    durations = [sum(transition.duration for transition in one.transitions) for one in (slower, usual)]
+    assert durations[0] > 1.5 * durations[1]
     (notice,) = slower.notices
     assert "control.timing.joint_speed" in notice
     assert data["plan"]["made_with"]["timing.com_speed"] == 0.25

@@ -194,7 +194,7 @@ class BoundTables:
         return qp_fill.fill(*self._fill_arguments())
 
     def fill_and_solve(self, fast: "FastForm", numbers: Array) -> int:
-        """Fill the parameters, and solve with the last active set; return the status of ``solve_tick``.
+        """Fill the parameters, and solve from the last active set on; return the status of ``solve_tick``.
 
         ``numbers`` are those of the solution, to be filled.
         """

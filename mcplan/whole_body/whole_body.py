@@ -202,7 +202,7 @@ class WholeBodyQP:
         planned: Mapping[str, Array] | None = None,
         torque_band: TorqueBand | None = None,
     ) -> Solution | None:
-        """Fill and solve, see `update` and `attempt`; in one kernel call if the last active set is the solution's."""
+        """Fill and solve, see `update` and `attempt`; in one kernel call if the last active set leads there."""
         start = time.perf_counter()
         if self.fast is None or not self.fast.warm_arguments or self._extra:
             self.update(terms, contacts, tasks, None, previous, limits, planned, torque_band)

@@ -1,4 +1,4 @@
-"""Holding the rows that were active last gives the QP's solution, or says that it does not."""
+"""From the rows that were active last, the QP's solution is found, or it is said that it is not."""
 
 import cvxpy as cp
 import numpy as np
@@ -43,27 +43,38 @@ def test_the_active_rows_of_a_solution_give_it_again(program, rng):
         np.testing.assert_allclose(compiled.dual, dual, atol=1e-9)
 
 
-def test_other_active_rows_are_found_out(program, rng):
+def test_other_active_rows_are_exchanged(program, rng):
     compiled, q = program
-    refused = 0
+    exchanged = refused = 0
     for _ in range(40):
         compiled.warm = False
         compiled.set(q, 3.0 * rng.standard_normal(7))
         compiled.solve()
         before = compiled._solver.sense.copy()
         compiled.set(q, compiled.parameter_view(q) + rng.standard_normal(7))
-        held = hold(compiled)
-        compiled._solver.sense[:] = before
+        residual = hold(compiled)
+        x, sense = compiled.x.copy(), compiled._solver.sense.copy()
         assert compiled.solve() == cp.OPTIMAL
-        changed = not np.array_equal(compiled._solver.sense, before)
-        assert (held == np.inf) == changed
-        refused += changed
-        x = compiled.x.copy()
-        compiled._solver.sense[:] = before
-        compiled.warm = True
-        assert compiled.solve() == cp.OPTIMAL
+        if residual == np.inf:
+            refused += 1
+            continue
+        exchanged += not np.array_equal(sense, before)
+        assert residual < 1e-12
         np.testing.assert_allclose(compiled.x, x, atol=1e-11)
-    assert 0 < refused < 40
+        np.testing.assert_array_equal(compiled._solver.sense, sense)
+    assert exchanged > 20
+    assert refused < 4
+
+
+def test_an_active_set_without_solution_is_found_out():
+    x = cp.Variable(2)
+    h = cp.Parameter(2, value=[1.0, -1.0])
+    compiled = compile_problem(
+        cp.Problem(cp.Minimize(cp.sum_squares(x)), [x[0] + x[1] >= h[0], x[0] + x[1] <= h[1] + 3])
+    )
+    assert compiled.solve() == cp.OPTIMAL
+    compiled.set(h, [3.0, -1.0])
+    assert hold(compiled) == np.inf
 
 
 def test_dependent_rows_are_left_to_the_solver():

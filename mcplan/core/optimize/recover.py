@@ -37,13 +37,17 @@ def back_transform(program, work, u, multiplier):
 @jit
 def recover(program, work, multiplier):
     """Compute ``x`` and all multipliers from ``z`` and the rows' multipliers (positive at the upper bound)."""
+    recover_variables(program, work)
+    recover_multipliers(program, work, multiplier)
+
+
+@jit
+def recover_variables(program, work):
+    """Compute ``x = T z + t``; the entries that are unknowns of the condensed QP are those of ``z``."""
     sizes = section(program, lay.SIZES)
-    size, free, eliminated, rows = sizes[lay.SIZE], sizes[lay.FREE], sizes[lay.ELIMINATED], sizes[lay.ROWS]
-    equalities = sizes[lay.EQUALITIES]
-    values = part(program, work, lay.VALUES)
+    size, free, eliminated = sizes[lay.SIZE], sizes[lay.FREE], sizes[lay.ELIMINATED]
     T = part(program, work, lay.T).reshape((eliminated, free))
     t, z, x = part(program, work, lay.T0), part(program, work, lay.Z), part(program, work, lay.X)
-    dual = part(program, work, lay.DUAL)
     reference = section(program, lay.REFERENCE)
     support_pointer, support = section(program, lay.SUPPORT_POINTER), section(program, lay.SUPPORT)
     for i in range(size):
@@ -57,6 +61,15 @@ def recover(program, work, multiplier):
             if first < last:  # T is zero outside its support; its span is contiguous and thus faster
                 start, stop = support[first], support[last - 1] + 1
                 x[i] += dot(segment(T, free * e + start, stop - start), segment(z, start, stop - start))
+
+
+@jit
+def recover_multipliers(program, work, multiplier):
+    """Compute all multipliers from ``x`` and the rows' multipliers (positive at the upper bound)."""
+    sizes = section(program, lay.SIZES)
+    size, eliminated, rows = sizes[lay.SIZE], sizes[lay.ELIMINATED], sizes[lay.ROWS]
+    equalities = sizes[lay.EQUALITIES]
+    values, x, dual = part(program, work, lay.VALUES), part(program, work, lay.X), part(program, work, lay.DUAL)
     for i in range(dual.size):
         dual[i] = 0.0
     pointer, position = section(program, lay.LIMIT_POINTER), section(program, lay.LIMIT_POSITION)

@@ -1,4 +1,4 @@
-"""Warm start of the condensed QP: solve it with the previous active set, which is mostly still the right one.
+"""Warm start of the condensed QP: solve it with the previous active set, of which few rows change.
 
 With ``G_a z = b_a`` for the active rows and ``y`` their multipliers,
 
@@ -16,11 +16,21 @@ from mcplan.core.optimize import layout as lay
 from mcplan.core.optimize.condense import condense_cost, gather, row_limits, substitute
 from mcplan.core.optimize.layout import part, section
 from mcplan.core.optimize.least_distance import MIN_PIVOT
-from mcplan.core.optimize.recover import ACTIVE, FIXED, LOWER, check, largest_residual, recover
+from mcplan.core.optimize.recover import (
+    ACTIVE,
+    FIXED,
+    LOWER,
+    check,
+    largest_residual,
+    recover_multipliers,
+    recover_variables,
+)
 
 PRIMAL_TOLERANCE = 1e-10
-"""Largest violation of a row scaled to unit length in ``u = U z + v``. There a row ``G_i`` has the length
-``|G_i U^-1| >= |G_i| / sqrt(trace H)``, so that its tolerance is known without transforming it."""
+"""Largest violation of a row scaled to unit length in ``u = U z + v``."""
+
+MAX_EXCHANGES = 10
+"""Largest number of exchanges of active rows. Nine of ten sets that can be repaired need one to three."""
 
 DEPENDENT_PIVOT = 1e-10
 """Smallest pivot of ``S``, relative to its diagonal; below this the active rows count as dependent."""
@@ -28,82 +38,80 @@ DEPENDENT_PIVOT = 1e-10
 
 @jit
 def solve_with_active_set(program, work, theta, sense, multiplier):
-    """Solve at ``theta`` with the active rows of ``sense``; return the largest residual, infinite if not solved.
+    """Solve at ``theta``, from the active rows of ``sense`` on; return the largest residual, infinite if not solved.
 
-    ``sense`` (rows,) int32 is that of ``recover.finish``; ``multiplier`` (rows,) is overwritten.
+    Without a proof of convergence, but with few steps: the rows whose multiplier has the wrong sign leave the active
+    set, the most violated one enters it, and the QP is solved again (a primal-dual active-set method that adds one row
+    at a time, because several are often dependent). ``sense`` (rows,) int32 is that of ``recover.finish``, out: the
+    last active set; ``multiplier`` (rows,) is overwritten.
     """
     sizes = section(program, lay.SIZES)
     free, rows = sizes[lay.FREE], sizes[lay.ROWS]
-    count = 0
-    for i in range(rows):
-        count += sense[i] & ACTIVE
-    if count > free:
-        return math.inf
     gather(program, work, theta)
     substitute(program, work)
     row_limits(program, work)
-    first, height = free + -free % 4, free + -free % 4 + count + -count % 4
-    width = height + 4
-    K = part(program, work, lay.KKT)[: height * width].reshape((height, width))
-    solution = part(program, work, lay.KKT_SOLUTION)
-    condense_cost(program, work, K)
-    trace = 0.0
-    for k in range(free):
-        trace += K[k, k]
-    if not _write_active_rows(program, work, K, first, sense) or factor_kkt(K, first):
-        return math.inf
-    _solve(K, solution)
-    z, count = part(program, work, lay.Z), 0
-    for k in range(free):
-        z[k] = solution[k]
-    for i in range(rows):
-        multiplier[i] = 0.0
-        if sense[i] & ACTIVE:
-            multiplier[i] = solution[first + count]
-            count += 1
-            signed_multiplier = -multiplier[i] if sense[i] & LOWER else multiplier[i]
-            if sense[i] & FIXED == 0 and not signed_multiplier >= 0.0:
-                return math.inf
-    recover(program, work, multiplier)
-    if not _satisfies_inactive_rows(program, work, sense, PRIMAL_TOLERANCE / math.sqrt(trace)):
-        return math.inf
-    check(program, work)
-    return largest_residual(program, work)
+    solution, z = part(program, work, lay.KKT_SOLUTION), part(program, work, lay.Z)
+    size = part(program, work, lay.SHIFT)
+    first = free + -free % 4
+    for _ in range(MAX_EXCHANGES + 1):
+        count = _gather_active_rows(program, work, sense)
+        if count < 0:
+            return math.inf
+        height = first + count + -count % 4
+        width = height + 4
+        K = part(program, work, lay.KKT)[: height * width].reshape((height, width))
+        condense_cost(program, work, K)
+        _write_kkt(program, work, K, first, count)
+        if factor_kkt(K, first):
+            return math.inf
+        _solve(K, solution)
+        magnitude = 0.0
+        for k in range(free):
+            z[k] = solution[k]
+            magnitude += abs(z[k])
+        if not magnitude < math.inf:
+            return math.inf
+        count = 0
+        for i in range(rows):
+            multiplier[i] = 0.0
+            if sense[i] & ACTIVE and size[i] > 0.0:
+                multiplier[i] = solution[first + count]
+                count += 1
+        recover_variables(program, work)
+        if not _exchange_rows(program, work, K, sense, multiplier):
+            recover_multipliers(program, work, multiplier)
+            check(program, work)
+            return largest_residual(program, work)
+    return math.inf
 
 
 @jit
-def _write_active_rows(program, work, K, first, sense):
-    """Write ``G_a'``, ``g`` and ``-b_a`` into ``K``; return whether it is possible: ``lower <= upper``, ``b_a`` finite.
+def _gather_active_rows(program, work, sense):
+    """Write ``G_a``, ``b_a`` and the rows' sums of magnitudes; return their number, negative if there is no solution.
 
-    Rows and columns of the padding belong to unknowns that are zero.
+    Left out are rows that are empty because they follow from others (0 = 0).
     """
     sizes = section(program, lay.SIZES)
     free, eliminated, rows = sizes[lay.FREE], sizes[lay.ELIMINATED], sizes[lay.ROWS]
-    values, g, row = part(program, work, lay.VALUES), part(program, work, lay.G), part(program, work, lay.SCRATCH)
+    values = part(program, work, lay.VALUES)
     pointer = section(program, lay.ROW_POINTER)
     position, reference = section(program, lay.ROW_POSITION), section(program, lay.ROW_REFERENCE)
     support_pointer, support = section(program, lay.SUPPORT_POINTER), section(program, lay.SUPPORT)
     T = part(program, work, lay.T).reshape((eliminated, free))
     t = part(program, work, lay.T0)
     lower, upper = part(program, work, lay.ROW_LOWER), part(program, work, lay.ROW_UPPER)
-    height, last = K.shape[0], K.shape[0]
-    for i in range(height):
-        padding = K[i, max(free, i - i % 4) :]
-        for j in range(padding.size):
-            padding[j] = 0.0
-        if i < free:
-            K[i, last] = g[i]
-        else:
-            K[i, i] = 1.0 if i < first else -1.0
-    column = first
+    G = part(program, work, lay.COLUMNS).reshape((rows, free))
+    b, size = part(program, work, lay.LDP_LOWER), part(program, work, lay.SHIFT)
+    count = 0
     for i in range(rows):
         if not lower[i] <= upper[i]:
-            return False
+            return -1
         if sense[i] & ACTIVE == 0:
             continue
         bound = lower[i] if sense[i] & LOWER else upper[i]
         if not abs(bound) < lay.BIG:
-            return False
+            return -1
+        row = segment(G, free * count, free)
         for k in range(free):
             row[k] = 0.0
         for k in range(pointer[i], pointer[i + 1]):
@@ -120,15 +128,39 @@ def _write_active_rows(program, work, K, first, sense):
                 out, added = segment(row, start, length), segment(T, free * e + start, length)
                 for c in range(length):
                     out[c] += a * added[c]
-        # a row that is empty because it follows from others (0 = 0) is an unknown that is zero, like a padded one
-        size = 0.0
+        size[i] = 0.0
         for k in range(free):
-            K[k, column] = row[k]
-            size += abs(row[k])
-        K[column, column] = -1.0 if size == 0.0 and bound == 0.0 else 0.0
-        K[column, last] = -bound
-        column += 1
-    return True
+            size[i] += abs(row[k])
+        if size[i] == 0.0 and bound == 0.0:
+            continue
+        if count == free or size[i] == 0.0:
+            return -1
+        b[count] = bound
+        count += 1
+    return count
+
+
+@jit
+def _write_kkt(program, work, K, first, count):
+    """Write ``G_a'``, ``g`` and ``-b_a`` into ``K``. Rows and columns of the padding belong to unknowns of zero."""
+    sizes = section(program, lay.SIZES)
+    free, rows = sizes[lay.FREE], sizes[lay.ROWS]
+    G, g = part(program, work, lay.COLUMNS).reshape((rows, free)), part(program, work, lay.G)
+    b = part(program, work, lay.LDP_LOWER)
+    height, last = K.shape[0], K.shape[0]
+    for i in range(height):
+        padding = K[i, max(free, i - i % 4) :]
+        for j in range(padding.size):
+            padding[j] = 0.0
+        if i < free:
+            K[i, last] = g[i]
+        elif first <= i < first + count:
+            K[i, last] = -b[i - first]
+        else:
+            K[i, i] = 1.0 if i < first else -1.0
+    for i in range(count):
+        for k in range(free):
+            K[k, first + i] = G[i, k]
 
 
 @jit_algebra
@@ -226,14 +258,19 @@ def _solve(K, solution):
 
 
 @jit
-def _satisfies_inactive_rows(program, work, sense, tolerance):
-    """Return whether ``x`` satisfies the inactive rows within ``tolerance |G_i|``."""
+def _exchange_rows(program, work, K, sense, multiplier):
+    """Drop the active rows with a multiplier of the wrong sign, add the most violated row; return whether any is."""
     values, x, z = part(program, work, lay.VALUES), part(program, work, lay.X), part(program, work, lay.Z)
     pointer, variable = section(program, lay.ROW_POINTER), section(program, lay.ELIMINATED_VARIABLE)
     position, reference = section(program, lay.ROW_POSITION), section(program, lay.ROW_REFERENCE)
     lower, upper = part(program, work, lay.ROW_LOWER), part(program, work, lay.ROW_UPPER)
+    is_changed, violated, side, largest, largest_length = False, -1, 0, PRIMAL_TOLERANCE, 1.0
     for i in range(sense.size):
         if sense[i] & ACTIVE:
+            signed_multiplier = -multiplier[i] if sense[i] & LOWER else multiplier[i]
+            if sense[i] & FIXED == 0 and not signed_multiplier >= 0.0:
+                sense[i] = 0
+                is_changed = True
             continue
         total = 0.0
         for k in range(pointer[i], pointer[i + 1]):
@@ -243,14 +280,18 @@ def _satisfies_inactive_rows(program, work, sense, tolerance):
         if lower[i] <= total <= upper[i]:
             continue
         excess = max(lower[i] - total, total - upper[i])
-        if not excess <= tolerance * _row_length(program, work, i):
-            return False
-    return True
+        length = _row_length(program, work, K, i)
+        if not excess * largest_length <= largest * length:
+            violated, largest, largest_length = i, excess, length
+            side = LOWER if total < lower[i] else 0
+    if violated >= 0:
+        sense[violated] = ACTIVE | side
+    return is_changed or violated >= 0
 
 
 @jit
-def _row_length(program, work, i):
-    """Return the length ``|G_i|`` of a condensed row."""
+def _row_length(program, work, K, i):
+    """Return the length ``|G_i U^-1|`` of a row of the least-distance problem."""
     sizes = section(program, lay.SIZES)
     T = part(program, work, lay.T).reshape((sizes[lay.ELIMINATED], sizes[lay.FREE]))
     values, y = part(program, work, lay.VALUES), part(program, work, lay.SCRATCH)
@@ -270,5 +311,8 @@ def _row_length(program, work, i):
                 y[support[c]] += a * T[e, support[c]]
     square = 0.0
     for k in range(y.size):
+        y[k] /= K[k, k]
         square += y[k] * y[k]
+        for j in range(k + 1, y.size):
+            y[j] -= K[k, j] * y[k]
     return math.sqrt(square)

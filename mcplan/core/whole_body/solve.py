@@ -1,4 +1,4 @@
-"""One tick of the whole-body program in one call: fill, solution with the last active set, residual check."""
+"""One tick of the whole-body program in one call: fill, solution from the last active set on, residual check."""
 
 from mcplan.core.jit import jit
 from mcplan.core.optimize import layout as condensed, recover
@@ -9,7 +9,7 @@ from mcplan.core.whole_body.check import OBJECTIVE, REPORTED, RESIDUALS, STATION
 from mcplan.core.whole_body.fill import FILLED, fill
 
 SOLVED = 3
-"""Status of ``solve_tick`` besides those of ``fill``; FILLED means that the last active set is not the solution's."""
+"""Status of ``solve_tick`` besides those of ``fill``; FILLED means that the last active set does not lead to the solution."""
 
 
 @jit
@@ -18,7 +18,7 @@ def solve_tick(
     limits, lower, torque, step, theta, scratch, basis, program, work, sense, multiplier, tolerance, first,
     max_residual, numbers, residual,
 ):  # fmt: skip
-    """Fill ``theta``, solve with the active set of ``sense``, and check the solution; return the status.
+    """Fill ``theta``, solve from the active set of ``sense`` on, and check the solution; return the status.
 
     Parameters
     ----------

@@ -29,6 +29,9 @@ from mcplan.optimize.compiled.program import build_program, eliminate
 TOLERANCE = 1e-8
 """Largest relative residual at which a solution of the least-distance solver is accepted without refinement."""
 
+WARM_TOLERANCE = 1e-10
+"""The same for a solution from a given active set, mostly below 1e-13, but not if its rows are almost dependent."""
+
 MAX_RESIDUAL = 1e-6
 """Largest relative residual of an accepted solution."""
 
@@ -80,7 +83,7 @@ class CompiledProblem:
     fallbacks : number of solves by the fallback solver.
     warm : whether a solve starts from the active set of the previous one. That is faster, but the last bits of the
         solution then depend on earlier solves.
-    active_set_failed : whether that active set is known not to be the next solution's; set before ``solve``.
+    active_set_failed : whether that active set is known not to lead to the next solution; set before ``solve``.
     """
 
     def __init__(self, problem: cp.Problem):
@@ -213,18 +216,18 @@ class CompiledProblem:
         """Return the arguments of ``solve_with_active_set`` but ``theta``, and the tolerance; none without DAQP."""
         if self._solver is None:
             return ()
-        return self.condensed.program, self.condensed.work, self._solver.sense, self._solver.multiplier, TOLERANCE
+        return self.condensed.program, self.condensed.work, self._solver.sense, self._solver.multiplier, WARM_TOLERANCE
 
     def accept_warm(self) -> None:
         """Take over the solution that a kernel has found with the previous active set."""
         self.status = settings.OPTIMAL
 
     def _solve_previous_active_set(self, solver: LeastDistance) -> bool:
-        """Solve with the previous active set as equalities; it is mostly the active set of this solution, too."""
+        """Solve from the previous active set on; it is mostly that of this solution, too, but for a few rows."""
         c = self.condensed
         return (
             warm_start.solve_with_active_set(c.program, c.work, self.theta, solver.sense, solver.multiplier)
-            <= TOLERANCE
+            <= WARM_TOLERANCE
         )
 
     def _solve_regular(self, solver: LeastDistance) -> bool:

@@ -203,11 +203,15 @@ class WholeBodyQP:
         torque_band: TorqueBand | None = None,
     ) -> Solution | None:
         """Fill and solve, see `update` and `attempt`; in one kernel call if the last active set leads there."""
-        start = time.perf_counter()
+        start, last_tables = time.perf_counter(), self._tables
         if self.fast is None or not self.fast.warm_arguments or self._extra:
             self.update(terms, contacts, tasks, None, previous, limits, planned, torque_band)
             return self.attempt()
         tables = self._set_inputs(terms, contacts, tasks, None, previous, limits, planned, torque_band)
+        if tables is not last_tables:  # other active rows: exchanging one after the other takes longer than DAQP
+            self._finish_fill(tables.fill(), tables, terms, tasks)
+            self.fast.compiled.active_set_failed = True
+            return self.attempt()
         solution = Solution(tables)
         status = tables.fill_and_solve(self.fast, solution.numbers)
         if status == WARM_SOLVED:

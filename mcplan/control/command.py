@@ -40,7 +40,7 @@ class Command(NamedTuple):
     timing : computing time of parts of the step (s), by name.
     object_vd : (O,6) accelerations of the scene's objects in physics ``qp``; None when the plan handles none.
     object_loads : handled object -> point forces on it, in physics ``qp``.
-    violation : largest constraint violation of the program: m/s², rad/s², N.
+    violation : largest constraint violation of the program if its status is not SOLVED: m/s², rad/s², N.
     """
 
     vd: np.ndarray

@@ -19,7 +19,7 @@ import numpy as np
 from mcplan.control.command import LoadedContact
 from mcplan.control.criteria import ROUNDING_S
 from mcplan.control.motion import Motion
-from mcplan.core.motion.balance import largest_speed
+from mcplan.core.motion.balance import sliding_speeds
 from mcplan.motion.limb_path import Pose
 from mcplan.robot.pose import cross_matrix
 from mcplan.robot.terms import FrameTerms, Terms
@@ -38,11 +38,12 @@ ZERO_WRENCH = np.zeros(6)
 
 
 class _CentreMap(NamedTuple):
-    """Velocity map of the centre of a contact: the frame whose velocity it maps, B of `_centre_map`, and its norm."""
+    """Motion of the centre of a contact: its frame, and ``B``, ``normal`` and ``turns`` of `sliding_speeds`."""
 
     frame: str
     B: np.ndarray
-    norm: float
+    normal: np.ndarray
+    turns: tuple[bool, bool]
 
 
 class SlipDetector:
@@ -57,7 +58,8 @@ class SlipDetector:
     def __init__(self, settings: ControlSettings, frame_of: Callable[[Contact], str | None] = lambda _: None):
         self.settings, self._frame_of = settings, frame_of
         self._since: dict[str, float] = {}
-        self._centre_maps: dict[str, _CentreMap] = {}
+        self._sliding: list[str] = []
+        self._speeds = np.zeros(0)
         self._maps: dict[Contact, _CentreMap] = {}
         self._contacts: tuple[Contact, ...] | None = None
 
@@ -66,16 +68,14 @@ class SlipDetector:
         if motion.closed is not self._contacts:
             self._contacts = motion.closed
             self._map_centres(terms)
-        if not self._since and largest_speed(*self._bounds) < SLIP_SPEED_M_S:
+        if sliding_speeds(*self._arguments) < SLIP_SPEED_M_S and not self._since:
             return
         self._since = {patch: start for patch, start in self._since.items() if patch in motion.contacts}
-        for patch, loaded in tuple(motion.contacts.items()):
-            contact = loaded.contact
-            if contact.kind == "grasp":
-                continue
-            if not self._slides(terms, contact):
+        for patch, speed in zip(self._sliding, self._speeds.tolist(), strict=True):
+            if speed < SLIP_SPEED_M_S or patch not in motion.contacts:
                 self._since.pop(patch, None)
                 continue
+            contact = motion.contacts[patch].contact
             force = np.asarray(wrenches.get(patch, ZERO_WRENCH))[:3]
             normal = _normal(contact, terms.frame(patch).R)
             normal_force = float(force @ normal)
@@ -85,30 +85,22 @@ class SlipDetector:
                 del self._since[patch]
                 self._reduce_friction(t, terms, motion, patch, _tangential_norm(force, normal) / normal_force)
 
-    def _slides(self, terms: Terms, contact: Contact) -> bool:
-        """Whether the centre of a contact moves along its support, in the directions that the contact constrains.
-
-        Its velocity is ``v_c = R B (R'v, R'w)`` without the normal part; B is that of ``_centre_map``.
-        """
-        centre = self._centre_maps[contact.patch]
-        frame = terms.frame(centre.frame)
-        R = contact.turned(frame.R)
-        V = (frame.velocity.reshape(2, 3) @ R).ravel()
-        return _tangential_norm(R @ (centre.B @ V), _normal(contact, frame.R)) >= SLIP_SPEED_M_S
-
     def _map_centres(self, terms: Terms) -> None:
-        """Set the velocity maps of the contacts, and the bounds ``|v_c| <= |B| |(v, w)|``: mostly they are at rest."""
+        """Set the arguments of the kernel for the present contacts; grasps cannot slide."""
         sliding = [contact for contact in self._contacts or () if contact.kind != "grasp"]
-        self._centre_maps = {contact.patch: self.map_centre(contact) for contact in sliding}
-        maps = self._centre_maps.values()
-        index = np.array([terms.frame_names.index(centre.frame) for centre in maps], np.int64)
-        self._bounds = terms.arrays[-1], index, np.array([centre.norm for centre in maps])
+        maps = [self.map_centre(contact) for contact in sliding]
+        self._sliding, self._speeds = [contact.patch for contact in sliding], np.zeros(len(sliding))
+        self._arguments = (
+            terms.arrays[-1], np.array([terms.frame_names.index(centre.frame) for centre in maps], np.int64),
+            np.array([centre.B for centre in maps]).reshape(-1, 3, 6),
+            np.array([centre.normal for centre in maps]).reshape(-1, 3),
+            np.array([centre.turns for centre in maps], np.int64).reshape(-1, 2), self._speeds,
+        )  # fmt: skip
 
     def map_centre(self, contact: Contact) -> _CentreMap:
         """Return the velocity map of a contact; those of the plan are computed before the run."""
         if contact not in self._maps:
-            B = _centre_map(contact)
-            self._maps[contact] = _CentreMap(self._frame_of(contact) or contact.patch, B, float(np.linalg.norm(B, 2)))
+            self._maps[contact] = _centre_map(contact, self._frame_of(contact) or contact.patch)
         return self._maps[contact]
 
     def _reduce_friction(self, t: float, terms: Terms, motion: Motion, patch: str, measured: float) -> None:
@@ -135,13 +127,18 @@ def _tangential_norm(vector: np.ndarray, normal: np.ndarray) -> float:
     return math.sqrt(tangential @ tangential)
 
 
-def _centre_map(contact: Contact) -> np.ndarray:
-    """Return ``B = [1 -[c]] S'S`` (3, 6): velocity of the centre c of a contact in the constrained directions.
+def _centre_map(contact: Contact, frame: str) -> _CentreMap:
+    """Return the motion of the centre c of a contact in the constrained directions, ``B = [1 -[c]] S'S``.
 
-    It is applied to the velocity (linear, angular) of the patch; both are in patch axes.
+    Of a ball its axes do not turn; the normal turns with a moving support, and of a patch on a bar with the patch.
     """
     S = contact.selection
-    return np.hstack([np.eye(3), -cross_matrix(contact.points.mean(axis=0))]) @ S.T @ S
+    B = np.hstack([np.eye(3), -cross_matrix(contact.points.mean(axis=0))]) @ S.T @ S
+    if contact.radius:
+        B = contact.R @ B @ np.kron(np.eye(2), contact.R.T)
+    normal_turns = contact.carrier is not None or contact.rolls
+    normal = contact.R.T @ contact.axes[:, 2] if normal_turns else contact.axes[:, 2]
+    return _CentreMap(frame, B, normal, (not contact.radius, normal_turns))
 
 
 TOUCH_FRACTION = 0.25

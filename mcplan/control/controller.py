@@ -218,7 +218,7 @@ class WholeBodyController:
             (phase.name, phase.stance), patches, solution.message,
             {"terms": terms_time - clock, "machine": machine_time - terms_time,
              "program": time.perf_counter() - machine_time},
-            *self._object_outputs(solution), solution.violation,
+            *self._object_outputs(solution), 0.0 if solution.ok else solution.violation,
         )  # fmt: skip
 
     def _insert_recovery(self, t: float) -> bool:

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.control.command import LoadedContact, Ramp
 from mcplan.control.contact_detectors import MAX_FRICTION_FACTOR, MIN_FRICTION_FACTOR, SlipDetector
-from mcplan.core.rigid_body.terms import FRAME_SIZE, FRAME_VELOCITY
+from mcplan.core.rigid_body.terms import FRAME_P, FRAME_R, FRAME_SIZE, FRAME_VELOCITY
 from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
 
@@ -39,7 +39,7 @@ class Watched:
 
     def run(self, seconds, velocity, force):
         frame = SimpleNamespace(R=self.R, p=np.array([self.t, 0.0, 0.0]), velocity=np.array(velocity, float))
-        self.frames[0, FRAME_VELOCITY : FRAME_VELOCITY + 6] = velocity
+        self.frames[0, FRAME_R:FRAME_P], self.frames[0, FRAME_VELOCITY : FRAME_VELOCITY + 6] = self.R.ravel(), velocity
         terms = SimpleNamespace(frame=lambda name: frame, frame_names=("sole",), arrays=(self.frames,))
         for _ in range(round(seconds / DT)):
             self.watch.update(self.t, terms, self, {"sole": np.r_[force, 0.0, 0.0, 0.0]})

@@ -3,7 +3,7 @@
 import math
 
 from mcplan.core.jit import jit
-from mcplan.core.rigid_body.terms import COM_POSITION, COM_VELOCITY, FRAME_VELOCITY, MOMENTUM
+from mcplan.core.rigid_body.terms import COM_POSITION, COM_VELOCITY, FRAME_R, FRAME_VELOCITY, MOMENTUM
 from mcplan.core.rigid_body.tree import GRAVITY
 
 MIN_COM_HEIGHT_M = 0.1
@@ -59,15 +59,41 @@ def capture_point_depth(summary, ground, size, weight, edges):
 
 
 @jit
-def largest_speed(frames, index, factor):
-    """Return the largest product of a factor (k,) and the speed ``|(v, w)|`` of a frame, of frames ``index`` (k,).
+def sliding_speeds(frames, index, B, normal, turns, speed):
+    """Compute the speeds with which contacts slide along their supports; return the largest (m/s).
 
-    ``frames`` are the values of all frames as ``rigid_body.terms`` fills them.
+    It is the tangential part of the velocity of a contact's centre, ``v_c = B (v, w)``.
+
+    Parameters
+    ----------
+    frames : values of all frames as ``rigid_body.terms`` fills them
+    index : (k,) frames of the contacts
+    B : (k, 3, 6) velocity of the centre from that of the frame, in the directions that the contact constrains
+    normal : (k, 3) of the supports
+    turns : (k, 2) whether B, and the normal, are given in the axes of the frame; else in world axes
+    speed : (k,) out
     """
     largest = 0.0
     for k in range(len(index)):
-        total = 0.0
-        for i in range(FRAME_VELOCITY, FRAME_VELOCITY + 6):
-            total += frames[index[k], i] ** 2
-        largest = max(largest, factor[k] * math.sqrt(total))
+        frame = frames[index[k]]
+        v, w = frame[FRAME_VELOCITY : FRAME_VELOCITY + 3], frame[FRAME_VELOCITY + 3 : FRAME_VELOCITY + 6]
+        along, square, n = 0.0, 0.0, normal[k]
+        # in the axes of B the normal is R n, R'n or n, and the length of the velocity is the same
+        for i in range(3):
+            component, n_i = 0.0, n[i]
+            for j in range(3):
+                v_j, w_j = v[j], w[j]
+                if turns[k, 0]:
+                    v_j = frame[FRAME_R + j] * v[0] + frame[FRAME_R + 3 + j] * v[1] + frame[FRAME_R + 6 + j] * v[2]
+                    w_j = frame[FRAME_R + j] * w[0] + frame[FRAME_R + 3 + j] * w[1] + frame[FRAME_R + 6 + j] * w[2]
+                component += B[k, i, j] * v_j + B[k, i, 3 + j] * w_j
+            if turns[k, 0] and not turns[k, 1]:
+                n_i = frame[FRAME_R + i] * n[0] + frame[FRAME_R + 3 + i] * n[1] + frame[FRAME_R + 6 + i] * n[2]
+            elif turns[k, 1] and not turns[k, 0]:
+                first = FRAME_R + 3 * i
+                n_i = frame[first] * n[0] + frame[first + 1] * n[1] + frame[first + 2] * n[2]
+            along += component * n_i
+            square += component * component
+        speed[k] = math.sqrt(max(square - along * along, 0.0))
+        largest = max(largest, speed[k])
     return largest

@@ -11,6 +11,7 @@ The integer array ``program`` describes the structure, ``work`` has the numbers;
 
 import numpy as np
 
+from mcplan.core.algebra.products import segment
 from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.optimize import layout as lay
 from mcplan.core.optimize.layout import part, section
@@ -209,32 +210,46 @@ def row_limits(program, work):
 
 
 @jit
+def write_row(program, work, i, row):
+    """Write row i of ``G`` to ``row`` (free,), and return its shift ``s_i``."""
+    sizes = section(program, lay.SIZES)
+    free, eliminated = sizes[lay.FREE], sizes[lay.ELIMINATED]
+    values, t = part(program, work, lay.VALUES), part(program, work, lay.T0)
+    T = part(program, work, lay.T).reshape((eliminated, free))
+    pointer = section(program, lay.ROW_POINTER)
+    position, reference = section(program, lay.ROW_POSITION), section(program, lay.ROW_REFERENCE)
+    support_pointer, support = section(program, lay.SUPPORT_POINTER), section(program, lay.SUPPORT)
+    shift = 0.0
+    for k in range(free):
+        row[k] = 0.0
+    for k in range(pointer[i], pointer[i + 1]):
+        a = values[position[k]] if position[k] >= 0 else 1.0
+        r = reference[k]
+        if r >= 0:
+            row[r] += a
+            continue
+        e = -r - 1
+        shift += a * t[e]
+        if support_pointer[e] < support_pointer[e + 1]:  # T is zero outside its support; its span is contiguous
+            start = support[support_pointer[e]]
+            length = support[support_pointer[e + 1] - 1] + 1 - start
+            out, added = segment(row, start, length), segment(T, free * e + start, length)
+            for c in range(length):
+                out[c] += a * added[c]
+    return shift
+
+
+@jit
 def condense_rows(program, work):
     """Compute ``G'`` (one column per row), the shifts ``s`` and the bounds ``lower - s``, ``upper - s``."""
     row_limits(program, work)
     sizes = section(program, lay.SIZES)
-    free, eliminated, rows = sizes[lay.FREE], sizes[lay.ELIMINATED], sizes[lay.ROWS]
-    values = part(program, work, lay.VALUES)
-    pointer = section(program, lay.ROW_POINTER)
-    position, reference = section(program, lay.ROW_POSITION), section(program, lay.ROW_REFERENCE)
-    support_pointer, support = section(program, lay.SUPPORT_POINTER), section(program, lay.SUPPORT)
-    T = part(program, work, lay.T).reshape((eliminated, free))
-    t = part(program, work, lay.T0)
-    columns = part(program, work, lay.COLUMNS)
+    free, rows = sizes[lay.FREE], sizes[lay.ROWS]
+    columns, row = part(program, work, lay.COLUMNS), part(program, work, lay.SCRATCH)
     lower, upper = part(program, work, lay.ROW_LOWER), part(program, work, lay.ROW_UPPER)
-    for k in range(columns.size):
-        columns[k] = 0.0
     for i in range(rows):
-        shift = 0.0
-        for k in range(pointer[i], pointer[i + 1]):
-            a = values[position[k]] if position[k] >= 0 else 1.0
-            r = reference[k]
-            if r >= 0:
-                columns[r * rows + i] += a
-            else:
-                e = -r - 1
-                shift += a * t[e]
-                for c in range(support_pointer[e], support_pointer[e + 1]):
-                    columns[support[c] * rows + i] += a * T[e, support[c]]
+        shift = write_row(program, work, i, row)
+        for k in range(free):
+            columns[k * rows + i] = row[k]
         lower[i] = lower[i] - shift if lower[i] > -lay.BIG else -lay.BIG
         upper[i] = upper[i] - shift if upper[i] < lay.BIG else lay.BIG

@@ -13,7 +13,7 @@ import math
 from mcplan.core.algebra.products import segment
 from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.optimize import layout as lay
-from mcplan.core.optimize.condense import condense_cost, gather, row_limits, substitute
+from mcplan.core.optimize.condense import condense_cost, gather, row_limits, substitute, write_row
 from mcplan.core.optimize.layout import part, section
 from mcplan.core.optimize.least_distance import MIN_PIVOT
 from mcplan.core.optimize.recover import (
@@ -92,13 +92,7 @@ def _gather_active_rows(program, work, sense):
     Left out are rows that are empty because they follow from others (0 = 0).
     """
     sizes = section(program, lay.SIZES)
-    free, eliminated, rows = sizes[lay.FREE], sizes[lay.ELIMINATED], sizes[lay.ROWS]
-    values = part(program, work, lay.VALUES)
-    pointer = section(program, lay.ROW_POINTER)
-    position, reference = section(program, lay.ROW_POSITION), section(program, lay.ROW_REFERENCE)
-    support_pointer, support = section(program, lay.SUPPORT_POINTER), section(program, lay.SUPPORT)
-    T = part(program, work, lay.T).reshape((eliminated, free))
-    t = part(program, work, lay.T0)
+    free, rows = sizes[lay.FREE], sizes[lay.ROWS]
     lower, upper = part(program, work, lay.ROW_LOWER), part(program, work, lay.ROW_UPPER)
     G = part(program, work, lay.COLUMNS).reshape((rows, free))
     b, size = part(program, work, lay.LDP_LOWER), part(program, work, lay.SHIFT)
@@ -108,26 +102,10 @@ def _gather_active_rows(program, work, sense):
             return -1
         if sense[i] & ACTIVE == 0:
             continue
-        bound = lower[i] if sense[i] & LOWER else upper[i]
+        row = segment(G, free * count, free)
+        bound = (lower[i] if sense[i] & LOWER else upper[i]) - write_row(program, work, i, row)
         if not abs(bound) < lay.BIG:
             return -1
-        row = segment(G, free * count, free)
-        for k in range(free):
-            row[k] = 0.0
-        for k in range(pointer[i], pointer[i + 1]):
-            a = values[position[k]] if position[k] >= 0 else 1.0
-            r = reference[k]
-            if r >= 0:
-                row[r] += a
-                continue
-            e = -r - 1
-            bound -= a * t[e]
-            if support_pointer[e] < support_pointer[e + 1]:  # T is zero outside its support; its span is contiguous
-                start = support[support_pointer[e]]
-                length = support[support_pointer[e + 1] - 1] + 1 - start
-                out, added = segment(row, start, length), segment(T, free * e + start, length)
-                for c in range(length):
-                    out[c] += a * added[c]
         size[i] = 0.0
         for k in range(free):
             size[i] += abs(row[k])
@@ -292,24 +270,8 @@ def _exchange_rows(program, work, K, sense, multiplier):
 @jit
 def _row_length(program, work, K, i):
     """Return the length ``|G_i U^-1|`` of a row of the least-distance problem."""
-    sizes = section(program, lay.SIZES)
-    T = part(program, work, lay.T).reshape((sizes[lay.ELIMINATED], sizes[lay.FREE]))
-    values, y = part(program, work, lay.VALUES), part(program, work, lay.SCRATCH)
-    pointer = section(program, lay.ROW_POINTER)
-    position, reference = section(program, lay.ROW_POSITION), section(program, lay.ROW_REFERENCE)
-    support_pointer, support = section(program, lay.SUPPORT_POINTER), section(program, lay.SUPPORT)
-    for k in range(y.size):
-        y[k] = 0.0
-    for k in range(pointer[i], pointer[i + 1]):
-        a = values[position[k]] if position[k] >= 0 else 1.0
-        r = reference[k]
-        if r >= 0:
-            y[r] += a
-        else:
-            e = -r - 1
-            for c in range(support_pointer[e], support_pointer[e + 1]):
-                y[support[c]] += a * T[e, support[c]]
-    square = 0.0
+    y, square = part(program, work, lay.SCRATCH), 0.0
+    write_row(program, work, i, y)
     for k in range(y.size):
         y[k] /= K[k, k]
         square += y[k] * y[k]

@@ -208,7 +208,8 @@ class WholeBodyQP:
             self.update(terms, contacts, tasks, None, previous, limits, planned, torque_band)
             return self.attempt()
         tables = self._set_inputs(terms, contacts, tasks, None, previous, limits, planned, torque_band)
-        if tables is not last_tables:  # other active rows: exchanging one after the other takes longer than DAQP
+        # many other rows are active: exchanging one after the other takes longer than DAQP
+        if tables is not last_tables or self.fast.compiled.status != cp.OPTIMAL:
             self._finish_fill(tables.fill(), tables, terms, tasks)
             self.fast.compiled.active_set_failed = True
             return self.attempt()

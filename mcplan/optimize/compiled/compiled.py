@@ -173,10 +173,10 @@ class CompiledProblem:
             if self.warm and not is_tried and self._solve_previous_active_set(solver):
                 status = settings.OPTIMAL
             elif least_distance.prepare(c.program, c.work, self.theta) == 0:
-                status = settings.OPTIMAL if self._solve_regular(solver) else status
+                status = self._solve_regular(solver, prove)
             elif self._solve_singular(solver):
                 status = settings.OPTIMAL
-        if status != settings.OPTIMAL:
+        if status == settings.SOLVER_ERROR:
             status = self._solve_dense(prove)
         self.status = status
         if write:
@@ -206,7 +206,7 @@ class CompiledProblem:
         if solver is not None:
             self._solve_previous_active_set(solver)
             if least_distance.prepare(c.program, c.work, self.theta) == 0:
-                self._solve_regular(solver)
+                self._solve_regular(solver, True)
             self._solve_singular(solver)
             solver.start_cold()
         self._solve_dense(True)
@@ -230,15 +230,16 @@ class CompiledProblem:
             <= WARM_TOLERANCE
         )
 
-    def _solve_regular(self, solver: LeastDistance) -> bool:
-        """Solve, with a warm start if requested; if that fails, with a cold start."""
+    def _solve_regular(self, solver: LeastDistance, prove: bool) -> str:
+        """Solve, with a warm start if requested; if that fails, with a cold start. Return CVXPY's status."""
         if self.warm and solver.solve() == SOLVED and self._finish(solver) <= TOLERANCE:
-            return True
+            return settings.OPTIMAL
         solver.start_cold()
-        if solver.solve() == SOLVED and self._finish(solver) <= TOLERANCE:
-            return True
+        flag = solver.solve()
+        if flag == SOLVED and self._finish(solver) <= TOLERANCE:
+            return settings.OPTIMAL
         solver.start_cold()
-        return False
+        return settings.INFEASIBLE_INACCURATE if flag == NO_POINT and not prove else settings.SOLVER_ERROR
 
     def _finish(self, solver: LeastDistance) -> float:
         """Recover the QP solution from the least-distance solution; return the largest residual."""

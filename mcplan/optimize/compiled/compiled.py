@@ -232,12 +232,14 @@ class CompiledProblem:
 
     def _solve_regular(self, solver: LeastDistance, prove: bool) -> str:
         """Solve, with a warm start if requested; if that fails, with a cold start. Return CVXPY's status."""
-        if self.warm and solver.solve() == SOLVED and self._finish(solver) <= TOLERANCE:
-            return settings.OPTIMAL
-        solver.start_cold()
-        flag = solver.solve()
-        if flag == SOLVED and self._finish(solver) <= TOLERANCE:
-            return settings.OPTIMAL
+        for is_cold in (False, True) if self.warm else (True,):
+            if is_cold:
+                solver.start_cold()
+            flag = solver.solve()
+            if flag == SOLVED and self._finish(solver) <= TOLERANCE:
+                return settings.OPTIMAL
+            if flag == NO_POINT and not prove:
+                break
         solver.start_cold()
         return settings.INFEASIBLE_INACCURATE if flag == NO_POINT and not prove else settings.SOLVER_ERROR
 

@@ -267,13 +267,15 @@ class PlannedForces:
 
     def _set_targets(self, stance: int, contacts: Sequence[Contact]) -> None:
         """Set the flat vectors of references and their targets, for these contacts."""
-        planned, references, targets = self._stances[stance], {}, {}
+        planned, parts, start = self._stances[stance], {}, 0
+        references, targets = [np.zeros(0)], [np.zeros(0)]
         for contact in contacts:
             patch, zero = contact.patch, np.zeros(count_unknowns(contact))
-            reference, target = (forces.get(patch, zero) for forces in (self._references, planned))
+            reference, target = self._references.get(patch, zero), planned.get(patch, zero)
             if len(reference) == len(target) == len(zero):  # the contact model may differ from the planned one
-                references[patch], targets[patch] = reference, target
-        self._flat = np.concatenate([np.zeros(0), *references.values()])
-        self._target = np.concatenate([np.zeros(0), *targets.values()])
-        ends = np.cumsum([len(reference) for reference in references.values()])[:-1]
-        self._references = dict(zip(references, np.split(self._flat, ends), strict=True)) if references else {}
+                references.append(reference)
+                targets.append(target)
+                parts[patch] = slice(start, start + len(zero))
+                start += len(zero)
+        self._flat, self._target = np.concatenate(references), np.concatenate(targets)
+        self._references = {patch: self._flat[part] for patch, part in parts.items()}

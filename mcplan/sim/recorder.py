@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ class RunRecorder:
         self._points = _Table({"labels": ((2,), dtype_of("point_link")), "values": ((9,), dtype_of("point_xyz"))})
         self._point_start = [0]
         self._planned: dict[tuple[str, int | None, int], _PlannedPoints] = {}
-        self._phases: list[PhaseRecord] = []
+        self._phases: list[dict[str, Any]] = []  # checked at the end: that takes a tenth of a tick
         self._phase_index: dict[tuple[str, int | None], int] = {}
         self._phase = -1
         self._current_phase: tuple[str, int | None] | None = None
@@ -152,7 +153,7 @@ class RunRecorder:
     def end_phase(self, criterion: str) -> None:
         """Record which criterion ended the present phase; the next sample begins a new one, even of the same name."""
         if self._phase >= 0:
-            self._phases[self._phase] = self._phases[self._phase].model_copy(update={"ended_by": criterion})
+            self._phases[self._phase]["ended_by"] = criterion
             self._phase_index.clear()
             self._current_phase = None
 
@@ -190,7 +191,7 @@ class RunRecorder:
             links=[link.name for link in self._robot_record.links],
             patches=self.patches,
             objects=self.objects,
-            phases=self._phases,
+            phases=[PhaseRecord(**phase) for phase in self._phases],
             notices=[NoticeRecord.model_validate(notice._asdict()) for notice in notices],
             stopped=stopped,
             robot=self._robot_record,
@@ -215,12 +216,12 @@ class RunRecorder:
             return
         if phase not in self._phase_index:
             self._phase_index[phase] = len(self._phases)
-            self._phases.append(PhaseRecord(name=phase[0], stance=phase[1]))
+            self._phases.append({"name": phase[0], "stance": phase[1]})
         self._phase, self._current_phase = self._phase_index[phase], phase
 
     def _planned_points(self, patch: str, count: int) -> "_PlannedPoints":
         """Return the points of the planned contact of a patch in this phase, if their number is ``count``."""
-        stance = self._phases[self._phase].stance
+        stance = self._phases[self._phase]["stance"]
         key = (patch, stance, count)
         if key not in self._planned:
             stances = self._plan.stances

@@ -208,13 +208,10 @@ class WholeBodyQP:
             self.update(terms, contacts, tasks, None, previous, limits, planned, torque_band)
             return self.attempt()
         tables = self._set_inputs(terms, contacts, tasks, None, previous, limits, planned, torque_band)
-        # many other rows are active: exchanging one after the other takes longer than DAQP
-        if tables is not last_tables or self.fast.compiled.status != cp.OPTIMAL:
-            self._finish_fill(tables.fill(), tables, terms, tasks)
-            self.fast.compiled.active_set_failed = True
-            return self.attempt()
         solution = Solution(tables)
-        status = tables.fill_and_solve(self.fast, solution.numbers)
+        # with new contacts, or after a failure, other rows are active: exchanging one by one takes longer than DAQP
+        is_near = tables is last_tables and self.fast.compiled.status == cp.OPTIMAL
+        status = tables.fill_and_solve(self.fast, solution.numbers) if is_near else tables.fill()
         if status == WARM_SOLVED:
             self._filled = True
             self.fast.compiled.accept_warm()

@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.control.command import LoadedContact, Ramp
 from mcplan.control.contact_detectors import MAX_FRICTION_FACTOR, MIN_FRICTION_FACTOR, SlipDetector
+from mcplan.core.motion.balance import sliding_speeds
 from mcplan.core.rigid_body.terms import FRAME_P, FRAME_R, FRAME_SIZE, FRAME_VELOCITY
 from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
@@ -119,6 +120,19 @@ def test_a_patch_slides_or_turns_about_its_centre_at_any_yaw(yaw):
         watched = Watched(R=R, selection=np.eye(6)[1:])
         watched.run(SETTINGS.recovery.slip_time + 2 * DT, [*(0.2 * direction), 0.0, 0.0, 0.0], force)
         assert bool(watched.notices) is slides
+
+
+@pytest.mark.parametrize("turns", [(False, False), (False, True), (True, False), (True, True)])
+def test_the_speed_along_a_support_is_that_of_the_contacts_centre(turns):
+    rng = np.random.default_rng(8)
+    R, B, normal, velocity = Rotation.random(rng=rng).as_matrix(), *(rng.standard_normal(n) for n in ((3, 6), 3, 6))
+    normal /= np.linalg.norm(normal)
+    frames, speed = np.zeros((2, FRAME_SIZE)), np.zeros(1)
+    frames[1, FRAME_R:FRAME_P], frames[1, FRAME_VELOCITY : FRAME_VELOCITY + 6] = R.ravel(), velocity
+    largest = sliding_speeds(frames, np.array([1]), B[None], normal[None], np.array([turns], np.int64), speed)
+    axes, axes_of_normal = (R if turn else np.eye(3) for turn in turns)
+    centre, n = axes @ B @ np.concatenate([axes.T @ velocity[:3], axes.T @ velocity[3:]]), axes_of_normal @ normal
+    assert speed[0] == largest == pytest.approx(np.linalg.norm(centre - (centre @ n) * n), rel=1e-12)
 
 
 def test_a_slide_that_does_not_last_is_left_alone():

@@ -100,11 +100,12 @@ class ContactPhysics:
         object_poses = object_poses_at_com(environment)
         offsets = [shape_inertia(thing.shape, thing.mass)[0] for thing in environment.objects]
         self._com_offsets = np.array(offsets, float).reshape(-1, 3)
-        self._fixed = pack_constants(robot.tree, self.scene, law_array(self.settings.contact))
+        constants = pack_constants(robot.tree, self.scene, law_array(self.settings.contact))
         exchanged = exchange(robot.tree, len(self.patches), len(object_poses))
-        self._moving, exchanged, self._contacts = pack_variables(
+        variables, exchanged, self._contacts = pack_variables(
             exchanged, scratch(self.scene, robot.nv), contact_table(self.scene)
         )
+        self._bundles = *constants, *variables
         self.grasps, self.centre_q, self.centre_v = exchanged.grasp, exchanged.object_q, exchanged.object_v
         self._tau, self._force, self._active = exchanged.tau, exchanged.force, exchanged.active
         self._vd, self._wrench, self._tau_ext = exchanged.vd, exchanged.wrench, exchanged.tau_ext
@@ -155,7 +156,7 @@ class ContactPhysics:
             self._force[: self.robot.nv] = action.external if self._is_pushed else 0.0
         if (active := tuple(action.active)) is not self._active_patches:
             self._active_patches, self._active[:] = active, active_mask(self.patches, active)
-        contact_step(*self._fixed, *self._moving, float(dt), self.q, self.v)
+        contact_step(*self._bundles, float(dt), self.q, self.v)
         self.t += dt
         return self._outcome()
 

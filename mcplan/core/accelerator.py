@@ -6,6 +6,8 @@ A first run takes a third of the time, and a tick about two fifths, because:
   an array to a slice, do not compile this way; `jit_allocating` is for them.
 - A literal that another kernel passes, as in ``row(packed, 3)``, has the type of any other number. Numba would compile
   the callee again for each literal.
+- Numba generates for each kernel the function by which Python calls it. Here only kernels that Python calls have one;
+  a kernel that was compiled for other kernels is compiled again when Python calls it.
 - For each operator of a kernel Numba compares the compilation flags with those of every cached template, which is half
   of the time of type inference. `FrozenFlags` shortens that.
 - Numba copies the code of all direct and indirect callees into a kernel, and compiles it again for each caller. Here
@@ -15,13 +17,15 @@ A first run takes a third of the time, and a tick about two fifths, because:
 - The folder of a kernel in the cache does not depend on the folder of the package: a second clone or environment with
   the same files compiles nothing.
 
-The private parts of Numba are the option ``_nrt``, ``Dispatcher.get_call_template`` and ``_cache``, ``Flags``, the
-compiler, the classes of the cache and of code libraries, ``rtsys``, the function ids (``unique_id``), ``make_array``
-and ``populate_array``. So it is used only with the versions of Numba that it was tested with
-(`mcplan.util.kernel_cache.TESTED_NUMBA`).
+The private parts of Numba are the option ``_nrt``, ``get_call_template``, ``compile``, ``add_overload`` and ``_cache``
+of ``Dispatcher``, ``Flags``, the compiler and its lock, the classes of the cache and of code libraries, ``rtsys``, the
+function ids (``unique_id``), ``make_array`` and ``populate_array``. So it is used only with the versions of Numba that
+it was tested with (`mcplan.util.kernel_cache.TESTED_NUMBA`).
 """
 
 import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import ClassVar
@@ -29,8 +33,10 @@ from typing import ClassVar
 import numba
 from llvmlite.binding import parse_assembly
 from numba import config, types
+from numba.core import sigutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
 from numba.core.compiler import Compiler, Flags
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime.nrt import rtsys
 from numba.extending import lower_builtin, type_callable
@@ -53,11 +59,54 @@ def compile_kernel(function, options, allocates):
     kernel = numba.njit(**options)(function)
     if isinstance(kernel, Dispatcher):  # otherwise compilation is disabled, and it is a plain function
         kernel._cache = KernelCache(function, always_copied=options["forceinline"])
-        original = kernel.get_call_template
-        kernel.get_call_template = lambda args, kws: original(
-            tuple(map(types.unliteral, args)), {name: types.unliteral(kind) for name, kind in kws.items()}
-        )
+        _distinguish_callers(kernel)
     return kernel
+
+
+_is_called_by_kernel = False
+_replaced: list[object] = []
+
+
+@contextmanager
+def _called_by_kernel() -> Iterator[None]:
+    """Compile or load kernels in the block for other kernels, without the function by which Python calls them."""
+    global _is_called_by_kernel
+    previous, _is_called_by_kernel = _is_called_by_kernel, True
+    try:
+        yield
+    finally:
+        _is_called_by_kernel = previous
+
+
+def _has_python_entry(result) -> bool:
+    """Return whether Python can call a compiled kernel."""
+    return result.library.get_pointer_to_function(result.fndesc.llvm_cpython_wrapper_name) != 0
+
+
+def _distinguish_callers(kernel):
+    """Compile a kernel for other kernels without literal types and without Python's entry; add the entry on demand."""
+    get_call_template, compile_signature, add_overload = kernel.get_call_template, kernel.compile, kernel.add_overload
+
+    def template_for_kernel(args, kws):
+        args, kws = tuple(map(types.unliteral, args)), {name: types.unliteral(kind) for name, kind in kws.items()}
+        with _called_by_kernel():
+            return get_call_template(args, kws)
+
+    def compile_for_caller(sig):
+        with global_compiler_lock:
+            args = tuple(sigutils.normalize_signature(sig)[0])
+            result = kernel.overloads.get(args)
+            if result is not None and not _is_called_by_kernel and not _has_python_entry(result):
+                _replaced.append(kernel.overloads.pop(args))  # other kernels call its code
+            return compile_signature(sig)
+
+    def add_result(result):
+        if _has_python_entry(result):
+            add_overload(result)
+        else:
+            kernel.overloads[tuple(result.signature.args)] = result
+
+    kernel.get_call_template, kernel.compile, kernel.add_overload = template_for_kernel, compile_for_caller, add_result
 
 
 def lower_view(view, locate, axes, buffer):
@@ -97,6 +146,10 @@ class KernelFlags(Flags):
     def copy(self):
         """Return the copy that the compilation uses."""
         return FrozenFlags(self)
+
+
+# not among the values of the options, because symbols and templates depend on these
+KernelFlags.no_cpython_wrapper = property(lambda _: _is_called_by_kernel)
 
 
 class FrozenFlags(Flags):
@@ -151,22 +204,29 @@ class KernelCacheImpl(CompileResultCacheImpl):
     _locator_classes: ClassVar = [KernelLocator, *CompileResultCacheImpl._locator_classes]
 
     def reduce(self, data):
-        """Return the data to save of a compiled kernel: the callees called by symbol, and Numba's own data."""
+        """Return the data to save: callees called by symbol, whether Python can call the kernel, Numba's own data."""
         called = [function.name for function in data.library._final_module.functions if function.name in _SYMBOLS]
         own = data.fndesc.mangled_name
-        return {symbol: _SYMBOLS[symbol] for symbol in called if symbol != own}, super().reduce(data)
+        callees = {symbol: _SYMBOLS[symbol] for symbol in called if symbol != own}
+        return callees, _has_python_entry(data), super().reduce(data)
 
     def rebuild(self, target_context, payload):
-        """Return a compiled kernel from the saved data, or None if one of its callees now has another symbol."""
-        called, reduced = payload
+        """Return a compiled kernel from the saved data.
+
+        None if one of its callees now has another symbol, or if Python calls it and cannot.
+        """
+        called, has_python_entry, reduced = payload
+        if not has_python_entry and not _is_called_by_kernel:
+            return None
         for symbol, (module, name, arguments) in called.items():
             if symbol not in _SYMBOLS:
-                getattr(import_module(module), name).compile(arguments)
+                with _called_by_kernel():
+                    getattr(import_module(module), name).compile(arguments)
             if symbol not in _SYMBOLS:
                 return None
         own = reduced[1]
         # Numba takes the symbols of cached code from the part that is copied into callers, which may be empty here
-        symbols = {own.llvm_func_name, own.llvm_cpython_wrapper_name}
+        symbols = {own.llvm_func_name} | ({own.llvm_cpython_wrapper_name} if has_python_entry else set())
         target_context.codegen()._engine._defined_symbols |= symbols
         return super().rebuild(target_context, reduced)
 

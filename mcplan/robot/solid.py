@@ -143,9 +143,10 @@ def distances_to(solids: list[Solid], points: np.ndarray) -> np.ndarray:
     balls = [Solid(SPHERE, np.zeros(3), POINT_RADIUS_M, np.eye(3), x, NO_VERTICES) for x in points]
     shapes = pack([*solids, *balls], [0] * (count + len(balls)))
     distances, value, work = np.full(len(points), np.inf), np.zeros(PAIR_SIZE), scratch()
+    pose = shapes.offset.copy()  # writable as in all other calls, or the kernel would be compiled again
     for k in range(len(points)):
         for i in range(count):
-            pair_distance(shapes, count + k, i, shapes.offset, MAX_DISTANCE_M, work, value)
+            pair_distance(shapes, count + k, i, pose, MAX_DISTANCE_M, work, value)
             distances[k] = min(distances[k], value[DISTANCE] + POINT_RADIUS_M)
     return distances
 

@@ -294,6 +294,8 @@ def test_a_kernel_that_is_called_in_place_is_there_before_its_caller(tmp_path):
         file.write_bytes(file.read_bytes()[:-1])
     assert compiled("rotation_log") == ["quaternion_log"]
     assert compiled("rotation_log") == []
+    assert compiled("rotation_log", "quaternion_log") == ["quaternion_log"], "it had no entry for Python"
+    assert compiled("quaternion_log") == compiled("rotation_log", "quaternion_log") == []
 
 
 def test_kernels_of_a_wheel_are_copied_for_a_processor_that_runs_them(tmp_path, monkeypatch):

@@ -45,15 +45,16 @@ def unpack_variables(packed):
         axes1(real, layout, 2),  # force
         axes2(real, layout, 3),  # object_q
         axes2(real, layout, 4),  # object_v
-        axes2(real, layout, 5),  # wrench
-        axes1(real, layout, 6),  # tau_ext
-        axes1(integer, layout, 7),  # counts
-        axes2(real, layout, 8),  # work
-        axes1(integer, layout, 9),  # active
+        axes1(real, layout, 5),  # vd
+        axes2(real, layout, 6),  # wrench
+        axes1(real, layout, 7),  # tau_ext
+        axes1(integer, layout, 8),  # counts
+        axes2(real, layout, 9),  # work
+        axes1(integer, layout, 10),  # active
     )
     return (
         exchange,
-        unpack_scratch(Bundle(real, integer, layout[10:])),
+        unpack_scratch(Bundle(real, integer, layout[11:])),
         unpack_contacts(Bundle(real, integer, layout[32:])),
     )
 
@@ -99,25 +100,24 @@ def unpack_scratch(packed):
         axes2(real, layout, 0),  # M
         axes2(real, layout, 1),  # H
         axes2(real, layout, 2),  # vector
-        axes2(real, layout, 3),  # robot_M
-        axes1(integer, layout, 4),  # root
-        axes2(real, layout, 5),  # pose
-        axes2(real, layout, 6),  # surface
-        axes2(real, layout, 7),  # frame
-        axes3(real, layout, 8),  # clip
-        axes1(real, layout, 9),  # speed
-        axes2(real, layout, 10),  # G
-        axes2(real, layout, 11),  # shape
-        axes2(real, layout, 12),  # distance
-        axes1(real, layout, 13),  # nearest
-        axes1(real, layout, 14),  # pair_clearance
-        axes1(real, layout, 15),  # travel
-        axes1(real, layout, 16),  # min_clearance
-        axes2(real, layout, 17),  # support_clearance
-        axes1(real, layout, 18),  # last_q
-        axes2(real, layout, 19),  # last_object_q
-        axes1(real, layout, 20),  # radius
-        axes1(real, layout, 21),  # world_clearance
+        axes1(integer, layout, 3),  # root
+        axes2(real, layout, 4),  # pose
+        axes2(real, layout, 5),  # surface
+        axes2(real, layout, 6),  # frame
+        axes3(real, layout, 7),  # clip
+        axes1(real, layout, 8),  # speed
+        axes2(real, layout, 9),  # G
+        axes2(real, layout, 10),  # shape
+        axes2(real, layout, 11),  # distance
+        axes1(real, layout, 12),  # nearest
+        axes1(real, layout, 13),  # pair_clearance
+        axes1(real, layout, 14),  # travel
+        axes1(real, layout, 15),  # min_clearance
+        axes2(real, layout, 16),  # support_clearance
+        axes1(real, layout, 17),  # last_q
+        axes2(real, layout, 18),  # last_object_q
+        axes1(real, layout, 19),  # radius
+        axes1(real, layout, 20),  # world_clearance
     )
 
 

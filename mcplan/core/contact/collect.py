@@ -65,9 +65,11 @@ def collect(scene, grasp, dt, scratch, contacts):
     contacts.overflow[0] = 0
     pose, surface, frame, speed, clip = scratch.pose, scratch.surface, scratch.frame, scratch.speed, scratch.clip
     travel, clearance = scratch.travel, scratch.world_clearance
+    surfaces_move = False
     for s in range(len(scene.surface)):
         owner = scene.surface_index[s, OWNER]
         if owner >= 0:
+            surfaces_move = True
             compose(pose, owner, scene.surface, s, surface, s)
         else:
             for c in range(12):
@@ -79,9 +81,11 @@ def collect(scene, grasp, dt, scratch, contacts):
             count = add_grasp_rows(scene, grasp, p, body, frame, contacts, count)
     bars = len(scene.shape_link) - len(scene.bar)
     for body in range(len(pose)):
+        is_far = clearance[body] - travel[body] > DETECTION_MARGIN_M + 2.0 * dt * speed[body]
+        if is_far and not surfaces_move:
+            continue
         x, y, z = to_world(pose, body, scene.body[body, 0], scene.body[body, 1], scene.body[body, 2])
         radius = scene.body[body, 3]
-        is_far = clearance[body] - travel[body] > DETECTION_MARGIN_M + 2.0 * dt * speed[body]
         is_near = False
         for s in range(len(surface)):
             owner = scene.surface_index[s, OWNER]

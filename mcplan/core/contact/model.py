@@ -120,7 +120,7 @@ class ContactPoints(NamedTuple):
     speed: np.ndarray  # (C, 3) along the axes, m/s
     speed_slope: np.ndarray  # (C, 3) derivative of the speed along the direction of a line search
     shift: np.ndarray  # (C, 4) subtracted from the target normal velocity so that sliding does not lift, m/s
-    memory_index: np.ndarray  # (C, 2) int64: key and state in the previous step
+    memory_index: np.ndarray  # (C, 2) int64: key and state of the contacts of the previous step
     memory: np.ndarray  # (C, 2) stretch of the tangential springs of soft contacts (m)
     report_index: np.ndarray  # (2 C, 2) int64: link and patch of each point that carries force, a row for each side
     report: np.ndarray  # (2 C, 9) its position, normal (away from the support) and force in the world
@@ -148,7 +148,7 @@ def contact_table(scene: ContactScene) -> ContactPoints:
         np.zeros((CAPACITY, 3)),
         np.zeros((CAPACITY, 3)),
         np.zeros((CAPACITY, SHIFT_SIZE)),
-        np.full((CAPACITY, 2), -1, np.int64),
+        np.zeros((CAPACITY, 2), np.int64),
         np.zeros((CAPACITY, 2)),
         np.zeros((2 * CAPACITY, 2), np.int64),
         np.zeros((2 * CAPACITY, 9)),
@@ -171,11 +171,13 @@ class Exchange(NamedTuple):
     force: np.ndarray  # (n,) other generalized forces (N, N m), without those of gravity, contacts and joints
     object_q: np.ndarray  # (O, 7) of the objects, overwritten by the next state
     object_v: np.ndarray  # (O, 6) of the objects, overwritten by the next state
+    vd: np.ndarray  # (nv,) out: mean acceleration of the robot
     wrench: np.ndarray  # (P, 6) out: of the environment on every patch, at its origin, world axes
     tau_ext: np.ndarray  # (nv,) out: forces of joint friction, damping and limits, of contacts without a patch,
     # ``force``, and minus the part of ``tau`` that exceeds the motors' limits
-    counts: np.ndarray  # (6,) int64 out: contacts in the table, Newton steps, points reported, 1 if the state is
-    # finite, contacts beyond the capacity, 1 if Coulomb's law is satisfied
+    counts: np.ndarray  # (7,) int64 out: contacts in the table, Newton steps, points reported, 1 if the state is
+    # finite, contacts beyond the capacity, 1 if Coulomb's law is satisfied, 1 if number, links or patches of the points
+    # reported differ from those of the last step
     work: np.ndarray  # workspace of the tree
     active: np.ndarray  # (P,) int64: 1 for patches that the controller takes to be in contact
 
@@ -189,9 +191,10 @@ def exchange(tree: Tree, patches: int, objects: int) -> Exchange:
         np.zeros(nv + 6 * objects),
         np.zeros((objects, 7)),
         np.zeros((objects, 6)),
+        np.zeros(nv),
         np.zeros((patches, 6)),
         np.zeros(nv),
-        np.zeros(6, np.int64),
+        np.zeros(7, np.int64),
         workspace(tree),
         np.zeros(patches, np.int64),
     )
@@ -211,7 +214,6 @@ class ContactScratch(NamedTuple):
     M: np.ndarray  # (n, n) mass matrix of all bodies plus dt times damping; only the lower triangle
     H: np.ndarray  # (n, n) Hessian of the program, then its factor
     vector: np.ndarray  # (VECTORS, n)
-    robot_M: np.ndarray  # (nv, nv)
     root: np.ndarray  # (n,) int64: first velocity of the tree that a velocity belongs to
     pose: np.ndarray  # (bodies, 12) of the bodies in the world
     surface: np.ndarray  # (S, 12) of the surfaces
@@ -242,7 +244,6 @@ def scratch(scene: ContactScene, nv: int) -> ContactScratch:
         np.zeros((n, n)),
         np.zeros((n, n)),
         np.zeros((VECTORS, n)),
-        np.zeros((nv, nv)),
         roots(scene.parent),
         np.zeros((bodies, 12)),
         np.zeros((len(scene.surface), 12)),

@@ -32,6 +32,7 @@ from mcplan.core.contact.model import (
     FRICTION,
     FRICTION_BOUND,
     FRICTION_IMPULSE,
+    GRADIENT,
     INVERSE_DIAGONAL,
     INVERSE_INERTIA,
     IS_ANGULAR,
@@ -72,6 +73,9 @@ from mcplan.core.rigid_body.tree import GRAVITY, VELOCITY
 
 GRADIENT_TOLERANCE, MAX_NEWTON_STEPS = 1e-9, 60
 """Gradient at convergence, relative to the momentum, and largest number of Newton steps."""
+
+FORCE_ERROR = 5e-9
+"""N, N m: largest error of the equation of motion with the reported velocities and forces."""
 
 
 @jit
@@ -146,9 +150,9 @@ def fill_near_limits(scene, law, q, dt, n, nv, vector):
 
 @jit_inline_exact
 def find_memory(contacts, c, count):
-    """Return the row of the previous step's memory that belongs to contact c, or -1."""
+    """Return the row among ``count`` contacts of the previous step that belongs to contact c, or -1."""
     key = contacts.index[c, KEY]
-    if contacts.memory_index[c, 0] == key:
+    if c < count and contacts.memory_index[c, 0] == key:
         return c
     for m in range(count):
         if contacts.memory_index[m, 0] == key:
@@ -157,11 +161,8 @@ def find_memory(contacts, c, count):
 
 
 @jit_inline_exact
-def prepare_contacts(scene, law, dt, count, v, contacts):
-    """Write target velocities, compliances and initial states of the contacts."""
-    remembered = len(contacts.memory_index)
-    while remembered > 0 and contacts.memory_index[remembered - 1, 0] < 0:
-        remembered -= 1
+def prepare_contacts(scene, law, dt, count, remembered, v, contacts):
+    """Write target velocities, compliances and initial states; the previous step had ``remembered`` contacts."""
     for c in range(count):
         a, b = contacts.index[c, BODY_A], contacts.index[c, BODY_B]
         inverse_mass = scene.body[a, BODY_INVERSE_MASS] + (scene.body[b, BODY_INVERSE_MASS] if b >= 0 else 0.0)
@@ -226,8 +227,6 @@ def remember_contacts(law, dt, count, contacts):
             elif state == STICK:
                 stretch = dt * contacts.speed[c, k] - contacts.target[c, k] * dt / law[RECOVERY]
             contacts.memory[c, k] = stretch
-    for c in range(count, len(contacts.memory_index)):
-        contacts.memory_index[c, 0] = -1
 
 
 @jit_inline_exact
@@ -238,11 +237,12 @@ def report_contacts(dt, count, patches, active, contacts, wrench, tau_ext):
 
     Returns
     -------
-    Number of points; a contact between two bodies has one for each of them.
+    points : number of points; a contact between two bodies has one for each of them.
+    is_changed : whether the link or patch of a point is not that of the last step.
     """
     wrench[:, :] = 0.0
-    frame = patches.frame
-    points = 0
+    frame, labels = patches.frame, contacts.report_index
+    points, is_changed = 0, False
     for c in range(count):
         p, value, patch = contacts.impulse[c], contacts.value[c], contacts.index[c, PATCH]
         if p[0] == 0.0 and p[1] == 0.0 and p[2] == 0.0:
@@ -281,8 +281,10 @@ def report_contacts(dt, count, patches, active, contacts, wrench, tau_ext):
             link = contacts.index[c, LINK + side]
             if link < 0:
                 continue
-            contacts.report_index[points, 0] = link
-            contacts.report_index[points, 1] = patch if side == 0 else -1
+            of_patch = patch if side == 0 else -1
+            is_changed = is_changed or labels[points, 0] != link or labels[points, 1] != of_patch
+            labels[points, 0] = link
+            labels[points, 1] = of_patch
             sign = 1.0 - 2.0 * side
             report = contacts.report[points]
             for k in range(3):
@@ -290,7 +292,7 @@ def report_contacts(dt, count, patches, active, contacts, wrench, tau_ext):
                 report[3 + k] = sign * value[AXES + 6 + k]
             report[6], report[7], report[8] = sign * fx, sign * fy, sign * fz
             points += 1
-    return points
+    return points, is_changed
 
 
 @jit
@@ -307,7 +309,7 @@ def contact_step(fixed_real, fixed_integer, fixed_layout, real, integer, layout,
     """
     tree, scene, law = unpack_constants(Bundle(fixed_real, fixed_integer, fixed_layout))
     exchange, scratch, contacts = unpack_variables(Bundle(real, integer, layout))
-    grasp, tau, force, object_q, object_v, wrench, tau_ext, counts, work, active = exchange
+    grasp, tau, force, object_q, object_v, vd, wrench, tau_ext, counts, work, active = exchange
     bodies, nv, n = len(tree.topology), len(v), len(force)
     vector, M, b = scratch.vector, scratch.M, scratch.vector[MOMENTUM]
     newton_euler(tree, q, v, v, 0.0, GRAVITY, work)
@@ -315,10 +317,8 @@ def contact_step(fixed_real, fixed_integer, fixed_layout, real, integer, layout,
     fill_poses(q, object_q, work, bodies, scratch.pose)
     gather_forces(tree, work, b[:nv])
     add_inertias(tree, work)
-    fill_mass_matrix(tree, work, scratch.robot_M)
+    fill_mass_matrix(tree, work, M)
     for i in range(nv):
-        for j in range(i + 1):
-            M[i, j] = scratch.robot_M[i, j]
         M[i, i] += dt * scene.joint[i, DAMPING]
         vector[NEW_VELOCITY, i] = v[i]
     fill_object_dynamics(scene, bodies, nv, scratch.pose, object_v, force, dt, M, b)
@@ -337,27 +337,25 @@ def contact_step(fixed_real, fixed_integer, fixed_layout, real, integer, layout,
     update_travel(q, object_q, dt, scratch)
     count = collect(scene, grasp, dt, scratch, contacts)
     coupled = fill_rows(tree, scene, work, scratch.pose, bodies, count, contacts)
-    prepare_contacts(scene, law, dt, count, vector[NEW_VELOCITY], contacts)
+    prepare_contacts(scene, law, dt, count, counts[0], vector[NEW_VELOCITY], contacts)
     fill_near_limits(scene, law, q, dt, n, nv, vector)
     counts[0], counts[4] = count, contacts.overflow[0]
     counts[1], shift_error = solve_contacts(
         M, scene.parent, coupled, n, count, contacts, scratch, GRADIENT_TOLERANCE, MAX_NEWTON_STEPS
     )
     counts[5] = 1 if shift_error <= SHIFT_TOLERANCE else 0
-    # recompute the velocities from the impulses, so that the recorded equation of motion holds to rounding
+    max_gradient = 0.0
     for k in range(n):
-        vector[NEW_VELOCITY, k] = b[k] + vector[LIMIT_IMPULSE, k] + vector[FRICTION_IMPULSE, k]
-    for c in range(count):
-        p = contacts.impulse[c]
-        for k in range(contacts.index[c, SLOTS]):
-            vector[NEW_VELOCITY, contacts.columns[c, k]] += (
-                contacts.J[c, 0, k] * p[0] + contacts.J[c, 1, k] * p[1] + contacts.J[c, 2, k] * p[2]
-            )  # fmt: skip
-    tree_factor(M, scene.parent, scratch.root, n)
-    tree_solve(M, scene.parent, scratch.root, n, vector[NEW_VELOCITY])
+        max_gradient = max(max_gradient, abs(vector[GRADIENT, k]))
+    if max_gradient > FORCE_ERROR * dt:  # the velocities at which the equation of motion holds with these impulses
+        tree_factor(M, scene.parent, scratch.root, n)
+        tree_solve(M, scene.parent, scratch.root, n, vector[GRADIENT])
+        for k in range(n):
+            vector[NEW_VELOCITY, k] -= vector[GRADIENT, k]
     remember_contacts(law, dt, count, contacts)
     counts[3] = 1
     for k in range(nv):
+        vd[k] = (vector[NEW_VELOCITY, k] - v[k]) / dt
         v[k] = vector[NEW_VELOCITY, k]
         if not math.isfinite(v[k]):
             counts[3] = 0
@@ -368,7 +366,9 @@ def contact_step(fixed_real, fixed_integer, fixed_layout, real, integer, layout,
             limit = scene.joint[k, EFFORT]
             tau_ext[k] += min(max(tau[k - 6], -limit), limit) - tau[k - 6]
     patches = Patches(scene.patch_index, scene.patch, scene.corners, scene.on_link, scratch.frame)
-    counts[2] = report_contacts(dt, count, patches, active, contacts, wrench, tau_ext)
+    points, is_changed = report_contacts(dt, count, patches, active, contacts, wrench, tau_ext)
+    counts[6] = 1 if is_changed or points != counts[2] else 0
+    counts[2] = points
     integrate(q, v, dt, q)
     for o in range(len(object_v)):
         for k in range(6):

@@ -27,11 +27,11 @@ def add_inertias(tree, work):
 
 @jit_algebra
 def fill_mass_matrix(tree, work, M):
-    """Write M from composite inertias and screws.
+    """Write M from composite inertias and screws; further rows and columns that M may have become zero.
 
     ``M_jk = s_j' I_k s_k`` for j on the path from k to the base. Mimic joints add to the row and column of their joint.
     """
-    nv = len(M)
+    nv = len(tree.armature)
     M[:, :] = 0.0
     for i in range(len(tree.topology) - 1, 0, -1):
         d, column = tree.topology[i, DEGREE], tree.topology[i, V]

@@ -112,7 +112,7 @@ def add_rays(work, artificial):
     return count
 
 
-@jit_allocating
+@jit
 def drop_rays(work):
     """Remove all rays that are not in the basis, to free columns of the tableau."""
     A, T, basis, count = work.program.A, work.program.T, work.program.basis, work.program.count
@@ -121,10 +121,13 @@ def drop_rays(work):
     for j in range(work.first[1], count[0]):
         for i in range(m):
             if basis[i] == 1 + m + j:
-                A[:, end] = A[:, j]
-                T[:, 1 + m + end] = T[:, 1 + m + j]
+                for r in range(len(A)):
+                    A[r, end] = A[r, j]
+                for r in range(len(T)):
+                    T[r, 1 + m + end] = T[r, 1 + m + j]
+                for r in range(3):
+                    work.ray[end, r] = work.ray[j, r]
                 work.owner[end] = work.owner[j]
-                work.ray[end] = work.ray[j]
                 basis[i] = 1 + m + end
                 end += 1
                 break

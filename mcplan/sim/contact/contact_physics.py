@@ -100,22 +100,21 @@ class ContactPhysics:
         object_poses = object_poses_at_com(environment)
         offsets = [shape_inertia(thing.shape, thing.mass)[0] for thing in environment.objects]
         self._com_offsets = np.array(offsets, float).reshape(-1, 3)
-        self._fixed = pack_constants(robot.tree, self.scene, law_array(self.settings.contact))
+        constants = pack_constants(robot.tree, self.scene, law_array(self.settings.contact))
         exchanged = exchange(robot.tree, len(self.patches), len(object_poses))
-        self._moving, exchanged, self._contacts = pack_variables(
+        variables, exchanged, self._contacts = pack_variables(
             exchanged, scratch(self.scene, robot.nv), contact_table(self.scene)
         )
+        self._bundles = *constants, *variables
         self.grasps, self.centre_q, self.centre_v = exchanged.grasp, exchanged.object_q, exchanged.object_v
-        self._tau, self._force, self._wrench, self._tau_ext = (
-            exchanged.tau,
-            exchanged.force,
-            exchanged.wrench,
-            exchanged.tau_ext,
-        )
-        self._counts, self._active = exchanged.counts, exchanged.active
+        self._tau, self._force, self._active = exchanged.tau, exchanged.force, exchanged.active
+        self._vd, self._wrench, self._tau_ext = exchanged.vd, exchanged.wrench, exchanged.tau_ext
+        self._counts = exchanged.counts
         self._active_patches: tuple[str, ...] = ()
         self._is_pushed = False
-        self._touching: tuple[object, list[tuple[str, int]]] = (None, [])
+        self._held = b""
+        self._labels = read_only(np.empty((0, 2), np.int64))
+        self._touching: dict[str, int] = {}
         self.centre_q[:] = np.array([[*p, *quat_from_rotation(R)] for R, p in object_poses]).reshape(-1, 7)
         grips = [name for name in self.patches if robot.patches[name].kind == "grasp"]
         self._grip_names = [name for name in grips if name != MOUNT]
@@ -150,20 +149,24 @@ class ContactPhysics:
             action = action_of(action, self.robot.n)
         if self._grip_names:
             self._update_grasps(action.active)
-        v_start = self.v
-        self.q, self.v = self.q.copy(), v_start.copy()
+        self.q, self.v = self.q.copy(), self.v.copy()
         self._tau[:] = action.tau
         if action.external is not None or self._is_pushed:
             self._is_pushed = action.external is not None
             self._force[: self.robot.nv] = action.external if self._is_pushed else 0.0
         if (active := tuple(action.active)) is not self._active_patches:
             self._active_patches, self._active[:] = active, active_mask(self.patches, active)
-        contact_step(*self._fixed, *self._moving, float(dt), self.q, self.v)
+        contact_step(*self._bundles, float(dt), self.q, self.v)
         self.t += dt
-        return self._outcome((self.v - v_start) / dt)
+        return self._outcome()
 
-    def _outcome(self, vd: np.ndarray) -> StepOutcome:
-        _, _, count, finite, lost, _ = self._counts.tolist()
+    def _outcome(self) -> StepOutcome:
+        _, _, count, finite, lost, _, is_changed = self._counts.tolist()
+        held = self.grasps[:, IS_HELD].tobytes() if self._has_grasps else b""
+        if is_changed or held != self._held:
+            self._held, self._labels = held, read_only(self._contacts.report_index[:count].copy())
+            touching = {*self._labels[:, 1].tolist(), *np.flatnonzero(self.grasps[:, IS_HELD]).tolist()}
+            self._touching = {name: p for p, name in enumerate(self.patches) if p in touching}
         if lost:
             raise SimulationFailed(
                 f"more than {CAPACITY} simultaneous contacts at t = {self.t:g} s, the limit of physics contact",
@@ -171,14 +174,10 @@ class ContactPhysics:
             )
         if not finite:
             raise SimulationFailed(f"the state of physics contact is not finite at t = {self.t:g} s", "not a number")
-        index, values = self._contacts.report_index[:count].copy(), self._contacts.report[:count].copy()
-        key = index[:, 1].tobytes(), self.grasps[:, IS_HELD].tobytes() if self._has_grasps else b""
-        if key != self._touching[0]:
-            touching = set(index[:, 1].tolist()) | set(np.flatnonzero(self.grasps[:, IS_HELD]).tolist())
-            self._touching = key, [(name, p) for p, name in enumerate(self.patches) if p in touching]
         wrench = self._wrench.copy()
-        wrenches = {name: wrench[p] for name, p in self._touching[1]}
-        return StepOutcome(vd, self._tau_ext.copy(), wrenches, PointForces(index, values), tuple(wrenches))
+        wrenches = {name: wrench[p] for name, p in self._touching.items()}
+        points = PointForces(self._labels, self._contacts.report[:count].copy())
+        return StepOutcome(self._vd.copy(), self._tau_ext.copy(), wrenches, points, tuple(wrenches))
 
     def _update_grasps(self, active: Iterable[str]) -> None:
         """Close the active grasps on bars within reach; open the others."""

@@ -45,8 +45,8 @@ class Command(NamedTuple):
 
     vd: np.ndarray
     tau: np.ndarray
-    wrenches: dict[str, np.ndarray]
-    forces: dict[str, np.ndarray]
+    wrenches: Mapping[str, np.ndarray]
+    forces: Mapping[str, np.ndarray]
     status: int
     phase: tuple[str, int]
     active: tuple[str, ...]

@@ -114,7 +114,7 @@ class WholeBodyController:
         )
         self._friction = JointFriction(self.robot, s.gains.friction_compensation, dt)
         self._wrenches: Mapping[str, np.ndarray] = dict(first.wrenches)
-        self._commanded = self._wrenches
+        self._commanded: Mapping[str, np.ndarray] = self._wrenches
         self._nv, self._t, self._start_delay, self._push_time = self.robot.nv, 0.0, 0.0, -np.inf
         self._vd = np.zeros(self._nv)
         self._moves_objects = physics == "qp"

@@ -171,7 +171,7 @@ class HandledObjects:
         if axes is not None:  # a grasp has the axes of its patch
             constraint.axes = body.R @ axes
 
-    def without_objects(self, by_patch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def without_objects(self, by_patch: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
         """Return the entries of patches only, without those of objects."""
         if not self.things:
             return by_patch

@@ -3,6 +3,7 @@
 The residuals are checked independently of the solver's status.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple, overload
 
 import numpy as np
@@ -52,6 +53,40 @@ class Reported:
     def __set__(self, solution: "Solution", value: float) -> None:
         """Set the number."""
         solution.numbers[self._index] = value
+
+
+class ByPatch(Mapping[str, Array]):
+    """Arrays by patch: views on common numbers, made on access, because most ticks read none of them.
+
+    Parameters
+    ----------
+    numbers : all numbers.
+    parts : patch -> slice of its numbers.
+    shape : of the arrays.
+    """
+
+    __slots__ = ("_numbers", "_parts", "_shape")
+
+    def __init__(self, numbers: Array, parts: Mapping[str, slice], shape: tuple[int, ...]):
+        self._numbers, self._parts, self._shape = numbers, parts, shape
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def __getitem__(self, patch: str) -> Array:
+        """Return the array of a patch."""
+        return self._numbers[self._parts[patch]].reshape(self._shape)
+
+    def __contains__(self, patch: object) -> bool:
+        return patch in self._parts
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the patches."""
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        """Return the number of patches."""
+        return len(self._parts)
 
 
 class Solution:
@@ -114,14 +149,14 @@ class Solution:
         return bool(qp_check.is_wrong(self.numbers[-qp_check.REPORTED :], tolerance, hard_only))
 
     @property
-    def forces(self) -> dict[str, Array]:
+    def forces(self) -> "ByPatch":
         """Forces of the environment at the contact points by patch: (k, 3), world axes, N."""
-        return self._tables.point_forces(self.numbers)
+        return ByPatch(self.numbers, self._tables.point_parts, (-1, 3))
 
     @property
-    def wrenches(self) -> dict[str, Array]:
+    def wrenches(self) -> "ByPatch":
         """Wrench of the environment by patch: (6,), at the patch origin, world axes."""
-        return self._tables.wrenches(self.numbers)
+        return ByPatch(self.numbers, self._tables.wrench_parts, (6,))
 
     @property
     def unknowns(self) -> dict[str, Array]:

@@ -108,6 +108,7 @@ class BoundTables:
     torque_band : centre and half width (n,) of the interval of the torques; empty arrays without an interval.
     scratch : workspace of the kernels; its last entry is the constant part of the cost.
     force_slices : slice of each contact among the force unknowns.
+    point_parts, wrench_parts : patch -> slice of its point forces, and of its wrench, among the numbers of a solution.
     patches : of the contacts.
     """
 
@@ -143,8 +144,11 @@ class BoundTables:
         sizes = layout[lay.NV], layout[lay.ACTUATED], forces, 3 * point_count, 6 * len(contacts), qp_check.REPORTED
         self._ends = np.cumsum(sizes).tolist()
         self.force_slices = _slices(0, [c.shape.unknowns for c in contacts])
-        self._point_slices = _slices(self._ends[2], [3 * c.shape.points for c in contacts])
-        self._wrench_slices = _slices(self._ends[3], [6] * len(contacts))
+        point_slices = _slices(self._ends[2], [3 * c.shape.points for c in contacts])
+        wrench_slices = _slices(self._ends[3], [6] * len(contacts))
+        self.point_parts, self.wrench_parts = (
+            dict(zip(self.patches, slices, strict=True)) for slices in (point_slices, wrench_slices)
+        )
         rows = (lay.NV, lay.CONTACT_ROWS, lay.RELEASE_ROWS, lay.LIMIT_ROWS)
         self.residual = np.zeros(qp_check.RESIDUALS + max(int(structure.layout[k]) for k in rows))
         self._first_arguments = (
@@ -216,14 +220,6 @@ class BoundTables:
         """Return vd (nv,), tau (n,) and the force unknowns, as views."""
         a, b, c, *_ = self._ends
         return numbers[:a], numbers[a:b], numbers[b:c]
-
-    def point_forces(self, numbers: Array) -> dict[str, Array]:
-        """Return the forces (k, 3) at the points of each contact by patch, as views."""
-        return {p: numbers[part].reshape(-1, 3) for p, part in zip(self.patches, self._point_slices, strict=True)}
-
-    def wrenches(self, numbers: Array) -> dict[str, Array]:
-        """Return the wrench (6,) of each contact by patch, as views."""
-        return {patch: numbers[part] for patch, part in zip(self.patches, self._wrench_slices, strict=True)}
 
     def _fill_arguments(self) -> tuple:
         """Return the arguments of ``qp_fill.fill``, with the present numbers of tasks and contacts."""

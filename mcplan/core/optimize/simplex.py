@@ -95,14 +95,13 @@ def pivot(T, basis, row, column, columns):
     for j in range(columns):
         T[row, j] *= scale
     T[row, column] = 1.0
-    for i in range(T.shape[0]):
-        if i == row:
-            continue
-        factor = T[i, column]
-        if factor != 0.0:
-            for j in range(columns):
-                T[i, j] -= factor * T[row, j]
-            T[i, column] = 0.0
+    for first, end in ((0, row), (row + 1, len(T))):  # vectorised only if no row of the loop can be ``row`` itself
+        for i in range(first, end):
+            factor = T[i, column]
+            if factor != 0.0:
+                for j in range(columns):
+                    T[i, j] -= factor * T[row, j]
+                T[i, column] = 0.0
     basis[row] = column
 
 

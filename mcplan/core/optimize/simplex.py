@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.core.jit import jit, jit_algebra, jit_allocating
+from mcplan.util.arrays import aligned_zeros
 
 OPTIMAL, UNBOUNDED, INFEASIBLE, STALLED = range(4)
 """Status: a minimum; no lower bound; no feasible point; the limit of pivots was reached."""
@@ -62,7 +63,7 @@ class Program(NamedTuple):
     Parameters
     ----------
     A, b : (m, capacity), (m,).
-    T, basis : (m + 1, 1 + m + capacity), (m,): the tableau, and the column of each row's basic variable.
+    T, basis : (m + 1, >= 1 + m + capacity), (m,): the tableau, and the column of each row's basic variable.
     sign : (m,): by which each row is multiplied so that phase 1 starts from a non-negative right-hand side.
     upper : (1 + m + capacity,): upper bound of each column's variable.
     flipped : (1 + m + capacity,): 1 where the variable is measured from its upper bound.
@@ -83,7 +84,7 @@ def allocate(m: int, capacity: int) -> Program:
     """Return an empty program of ``m`` rows with room for ``capacity`` variables."""
     width = 1 + m + capacity
     return Program(
-        np.zeros((m, capacity)), np.zeros(m), np.zeros((m + 1, width)), np.zeros(m, np.int64), np.ones(m),
+        np.zeros((m, capacity)), np.zeros(m), aligned_zeros(m + 1, width), np.zeros(m, np.int64), np.ones(m),
         np.full(width, np.inf), np.zeros(width, np.int64), np.zeros(1, np.int64),
     )  # fmt: skip
 

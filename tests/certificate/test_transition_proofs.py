@@ -87,7 +87,7 @@ def test_no_point_of_a_link_accelerates_more_than_its_bound(track, record, mecha
     """In the world and from the base, against finite differences; the bound is not many times too large either."""
     track, rng = motion(track), np.random.default_rng(2)
     reach = np.append(np.full(len(record.links), 0.3), 0.0)
-    bounds = acceleration_bounds(record, track, reach, [])
+    bounds = acceleration_bounds(record, [track], reach, [])
     times = track.curve.times
     n = 4001
     t = np.linspace(times[0], times[-1], n)

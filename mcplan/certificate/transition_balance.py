@@ -45,6 +45,8 @@ class LinearPrograms:
 
     def __init__(self) -> None:
         self._highs = SilentHighs()
+        self._highs.setOptionValue("presolve", "off")  # takes longer than it saves: the programs are small and scaled
+        self._highs.setOptionValue("simplex_scale_strategy", 0)
         self._basis: tuple[HighsBasis, int, int] | None = None  # with the numbers of columns and rows
 
     def solve(

@@ -141,17 +141,18 @@ def iterate(program):
     T, basis, upper = program.T, program.basis, program.upper
     m = T.shape[0] - 1
     columns = 1 + m + program.count[0]
+    costs, bounds = T[m, 1 + m : columns], upper[1 + m : columns]  # an index from 0 on is not tested for its sign
     degenerate = 0
     for _ in range(200 + 20 * (m + columns)):
         bland = degenerate > MAX_DEGENERATE_STEPS
         entering = -1
         min_cost = -COST_TOLERANCE
-        for j in range(1 + m, columns):
-            if T[m, j] < min_cost and upper[j] > 0.0:
-                entering = j
+        for j in range(costs.size):
+            if costs[j] < min_cost and bounds[j] > 0.0:
+                entering = 1 + m + j
                 if bland:
                     break
-                min_cost = T[m, j]
+                min_cost = costs[j]
         if entering < 0:
             return OPTIMAL
         row, step = leaving_row(program, entering, bland)
@@ -299,10 +300,11 @@ def price_row(program, cost):
     T, basis, flipped = program.T, program.basis, program.flipped
     m = T.shape[0] - 1
     columns = 1 + m + program.count[0]
-    for j in range(columns):
+    for j in range(1 + m):
         T[m, j] = 0.0
-        if j > m:
-            T[m, j] = -cost[j - 1 - m] if flipped[j] else cost[j - 1 - m]
+    reduced_costs, is_flipped = T[m, 1 + m : columns], flipped[1 + m : columns]
+    for j in range(reduced_costs.size):
+        reduced_costs[j] = -cost[j] if is_flipped[j] else cost[j]
     for i in range(m):
         if basis[i] > m:
             weight = -cost[basis[i] - 1 - m] if flipped[basis[i]] else cost[basis[i] - 1 - m]
@@ -323,8 +325,9 @@ def equation_error(program):
     A, b, T, basis, sign, upper, flipped, count = program
     m = len(b)
     error, scale = -b, np.maximum(np.abs(b), 1.0)  # rounding grows with forces, which may be unbounded
-    for j in range(count[0]):
-        if flipped[1 + m + j]:  # rare
+    is_flipped = flipped[1 + m : 1 + m + count[0]]
+    for j in range(is_flipped.size):
+        if is_flipped[j]:  # rare
             for r in range(m):
                 term = A[r, j] * upper[1 + m + j]
                 error[r], scale[r] = error[r] + term, max(scale[r], abs(term))

@@ -23,7 +23,6 @@ from mcplan.version import __version__
 
 if TYPE_CHECKING:
     from mcplan.api import (
-        plan as plan,
         save_html as save_html,
         save_report as save_report,
         simulate as simulate,
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     from mcplan.export import export_run as export_run
     from mcplan.planning.plan import Plan as Plan, PlannedStance as PlannedStance
     from mcplan.planning.plan_file import load_plan as load_plan, save_plan as save_plan
+    from mcplan.planning.planner import plan as plan
     from mcplan.planning.posture.generator import solve_posture as solve_posture
     from mcplan.planning.posture.result import PostureResult as PostureResult
     from mcplan.planning.posture.task import BaseTarget as BaseTarget
@@ -125,7 +125,7 @@ if TYPE_CHECKING:
     Stance = PlannedStance
 
 _HOME = {
-    "mcplan.api": "plan simulate sweep save_html save_report",
+    "mcplan.api": "simulate sweep save_html save_report",
     "mcplan.certificate.report": "Check Report",
     "mcplan.certificate.verify": "verify",
     "mcplan.contrib.pymanoid_stance": "ImportedStance read_pymanoid_stance",
@@ -135,6 +135,7 @@ _HOME = {
     "mcplan.export": "export_run",
     "mcplan.planning.plan": "Plan PlannedStance Stance=PlannedStance",
     "mcplan.planning.plan_file": "load_plan save_plan",
+    "mcplan.planning.planner": "plan",
     "mcplan.planning.posture.generator": "solve_posture",
     "mcplan.planning.posture.result": "PostureResult",
     "mcplan.planning.posture.task": "BaseTarget",

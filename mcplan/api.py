@@ -1,4 +1,4 @@
-"""High-level Python API: planning, simulation, sweeps, result folders and pages, with progress and a live view."""
+"""High-level Python API: simulation, sweeps, result folders and pages, with progress and a live view."""
 
 import json
 import os
@@ -22,12 +22,11 @@ from mcplan.robot.robot import Robot
 from mcplan.scenario.load import load_scenario
 from mcplan.scenario.scenario import Scenario
 from mcplan.sim.observer import Observer
-from mcplan.sim.progress_bar import PlanningProgress, ProgressBar
+from mcplan.sim.progress_bar import ProgressBar
 from mcplan.sim.simulate import simulate as run_simulation
 from mcplan.util.arguments import check_instance, check_integer, file_name, file_path
 from mcplan.util.bars import BARS, in_notebook, note
 from mcplan.util.files import check_writable, write_text
-from mcplan.util.progress import ProgressCallback
 from mcplan.view.replay import replay_page
 from mcplan.view.report_page import failure_page, report_page
 from mcplan.view.show import page_text
@@ -38,38 +37,6 @@ if TYPE_CHECKING:
     from mcplan.sim.physics import Maker
     from mcplan.sweep.experiment import Experiment
     from mcplan.sweep.results import Results
-
-
-def plan(
-    scenario: Scenario | str | PathLike[str] | Mapping[str, Any],
-    seed: int = 0,
-    progress: bool | ProgressCallback = False,
-) -> Plan:
-    """Plan a scenario: complete its contact sequence, or search one from start and goal.
-
-    >>> import mcplan as mc
-    >>> mc.plan("sway")
-    Plan('sway', hrp2, 5 stances)
-
-    Parameters
-    ----------
-    scenario : a Scenario; or an argument of `mcplan.load_scenario`: a bundled name, a path, a dictionary.
-    seed : of the search. 0 keeps the order of candidates, other seeds permute nearly equal ones; the same seed gives
-        the same plan. Without effect if the scenario has a contact sequence.
-    progress : True shows nodes, postures, distance to the goal and time; or a function that is called with nodes, calls
-        of the posture generator, and the smallest potential so far (approximately the number of remaining moves).
-
-    Raises
-    ------
-    ScenarioError
-        The scenario is invalid, or has neither ``stances`` nor ``goal``.
-    PlanningFailed
-        No plan is found; the message has the reason, and ``tree`` the search tree.
-    """
-    if progress is not True:
-        return make_plan(scenario, seed, progress or None)
-    with PlanningProgress() as progress_display:
-        return make_plan(scenario, seed, progress_display.update)
 
 
 def simulate(

@@ -14,9 +14,8 @@ import pytest
 from mcplan.cli.main import main
 from mcplan.core import jit
 from mcplan.planning.planner import plan
-from mcplan.sim.progress_bar import PlanningProgress
 from mcplan.util import bars
-from mcplan.util.bars import BARS
+from mcplan.util.bars import BARS, PlanningProgress
 from mcplan.util.compiling import SECONDS_PER_KERNEL, Compiling
 from mcplan.util.kernel_cache import accelerated, cache_directory, compiled_kernels, declared_kernels
 from mcplan.util.progress import progress_listener, report_progress

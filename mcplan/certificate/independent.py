@@ -13,7 +13,7 @@ code is shared with ``mcplan.core``: neither tree nor quaternions nor constants.
 Sources: S1 sec. 3.4 (projected Newton-Euler); Featherstone 2008, sec. 2.15 on rigid bodies.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +46,13 @@ class MechanismMotion:
     force: np.ndarray
     R: dict[str, np.ndarray]
     p: dict[str, np.ndarray]
+
+    def split(self, counts: Sequence[int]) -> Iterator["MechanismMotion"]:
+        """Yield the first ``counts[0]`` samples, the next ``counts[1]``, and so on."""
+        ends = np.cumsum([0, *counts])
+        for part in map(slice, ends[:-1], ends[1:]):
+            R, p = ({name: x[part] for name, x in poses.items()} for poses in (self.R, self.p))
+            yield MechanismMotion(self.com[part], self.force[part], R, p)
 
 
 class Mechanism:

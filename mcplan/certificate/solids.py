@@ -378,7 +378,8 @@ class ClearanceMonitor:
         centres = np.stack(
             [R[:, index] @ centre + p[:, index] for index, (centre, _) in zip(owner, self._bounds, strict=True)], axis=1
         )
-        lower = np.linalg.norm(centres[:, i] - centres[:, j], axis=2) - self._radius_sum
+        between = centres.take(i, axis=1) - centres.take(j, axis=1)  # several times as fast as an index, and a norm
+        lower = np.sqrt(np.einsum("kpi,kpi->kp", between, between)) - self._radius_sum
         for fixed, facets in self._facets.items():
             columns = np.flatnonzero(j == fixed)
             height = (centres[:, i[columns]] @ facets[:, :3].T + facets[:, 3]).max(axis=2)

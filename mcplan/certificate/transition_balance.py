@@ -22,7 +22,7 @@ import numpy as np
 from highspy import HighsBasis, HighsBasisStatus, HighsModelStatus
 from scipy.optimize import nnls
 
-from mcplan.certificate.independent import STANDARD_GRAVITY, Mechanism, cross
+from mcplan.certificate.independent import STANDARD_GRAVITY, Mechanism, MechanismMotion, cross
 from mcplan.certificate.transition_track import TransitionTrack
 from mcplan.record.records import RobotRecord
 from mcplan.scene.contact import Contact
@@ -45,7 +45,9 @@ class LinearPrograms:
 
     def __init__(self) -> None:
         self._highs = SilentHighs()
-        self._basis: HighsBasis | None = None
+        self._highs.setOptionValue("presolve", "off")  # takes longer than it saves: the programs are small and scaled
+        self._highs.setOptionValue("simplex_scale_strategy", 0)
+        self._basis: tuple[HighsBasis, int, int] | None = None  # with the numbers of columns and rows
 
     def solve(
         self, c: np.ndarray, E: np.ndarray, e: np.ndarray, A: np.ndarray, b: np.ndarray, free: np.ndarray
@@ -68,9 +70,11 @@ class LinearPrograms:
             np.append(e, np.full(len(b), -np.inf)), np.append(e, b),
             np.append(0, row_ends), columns, rows[used], np.zeros(len(c), np.int32),
         )  # fmt: skip
-        basis, self._basis = self._basis, None
-        if basis is not None and len(basis.col_status) == len(c) and len(basis.row_status) <= len(rows):
-            basis.row_status = [*basis.row_status, *[HighsBasisStatus.kBasic] * (len(rows) - len(basis.row_status))]
+        previous, self._basis = self._basis, None
+        if previous is not None and previous[1] == len(c) and previous[2] <= len(rows):
+            basis, _, known = previous
+            if known < len(rows):  # each access to the status of all rows makes a list
+                basis.row_status = [*basis.row_status, *[HighsBasisStatus.kBasic] * (len(rows) - known)]
             if (x := self._solve(model, basis)) is not None:
                 return x
         return self._solve(model, None)  # infeasibility never depends on the start
@@ -82,7 +86,7 @@ class LinearPrograms:
         self._highs.run()
         if self._highs.getModelStatus() != HighsModelStatus.kOptimal:
             return None
-        self._basis = self._highs.getBasis()
+        self._basis = self._highs.getBasis(), *model[:2]
         return np.array(self._highs.getSolution().col_value)
 
 
@@ -116,6 +120,11 @@ MISSING_COST = 1e3
 """Cost of a missing wrench (in weights of the robot) relative to that of the share of the torque limits."""
 
 
+def balance_times(track: TransitionTrack) -> np.ndarray:
+    """Return the times (m,) of a segment at which its static balance is checked."""
+    return np.linspace(track.curve.times[0], track.duration, SEGMENT_SAMPLES + 1)
+
+
 class HoldingForces(NamedTuple):
     """Balance of a posture: smallest feasible share of the torque limits, its joint, and missing wrench (N, N m)."""
 
@@ -139,19 +148,15 @@ class Balance:
         self.limit = record.limit("torque")
         self.programs = LinearPrograms()
 
-    def along(self, track: TransitionTrack) -> tuple[np.ndarray, list[HoldingForces]]:
-        """Return times along a segment, and the balance at these times by contacts at their planned poses."""
-        t = np.linspace(track.curve.times[0], track.duration, SEGMENT_SAMPLES + 1)
-        names = [contact.patch for contact in track.closed]
-        q = track.curve.sample(t)
-        motion = self.mechanism.motion(q, patches=names)
+    def along(self, track: TransitionTrack, t: np.ndarray, motion: MechanismMotion) -> list[HoldingForces]:
+        """Return the balance at times (m,) of a segment, with its motion there, by contacts at their planned poses."""
         poses = {}
         for contact in track.closed:
             R, p = contact.turned(motion.R[contact.patch]), motion.p[contact.patch]
             axes, _ = track.contact_pose(contact, t)
             error = track.contact_error(contact, t, R, p)[:, :3]
             poses[contact.patch] = R, p - np.einsum("kij,kj->ki", axes, error)
-        return t, self.at(q, [track.closed_at(x) for x in t], poses, motion.force)
+        return self.at(track.curve.sample(t), [track.closed_at(x) for x in t], poses, motion.force)
 
     def at(
         self,

@@ -15,7 +15,7 @@ with positions pA and pB in contact, lift l and approach a. Lift and approach ta
 duration of the transfer. The paths of other patches follow from the knots.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from mcplan.certificate.tolerances import (
     TRANSITION_PATH,
     TRANSITION_PLACE,
 )
-from mcplan.certificate.transition_balance import Balance
+from mcplan.certificate.transition_balance import Balance, balance_times
 from mcplan.certificate.transition_clearance import transition_clearance
 from mcplan.certificate.transition_dynamics import dynamics, speed_violations, timed_states
 from mcplan.certificate.transition_track import TransitionTrack, previous_contact, tracks_of
@@ -50,17 +50,14 @@ PIECE_OVERLAP, MIN_PIECE_S = 0.4, 0.3
 
 
 def expected_path(
-    track: TransitionTrack, course: SwingSpec, settings: ControlSettings, mechanism: Mechanism, t: np.ndarray
+    track: TransitionTrack, course: SwingSpec, settings: ControlSettings, motion: MechanismMotion, t: np.ndarray
 ) -> np.ndarray:
-    """Return the expected positions (m, 3) of a patch at times (m,)."""
-    q = track.segment.q
+    """Return the expected positions (m, 3) of a patch at times (m,) from start to end, with its motion there."""
+    R, p = motion.R[course.patch], motion.p[course.patch]
     if course.lead == "body":
-        q = track.curve.sample(t)
-        return mechanism.motion(q, patches=[course.patch]).p[course.patch]
-    ends = mechanism.motion(q[[0, -1]], patches=[course.patch])
-    R, p = ends.R[course.patch], ends.p[course.patch]
-    angle = float(np.linalg.norm(rotation_vector((R[1] @ R[0].T)[None])))
-    return _swing_path(p, course, angle, settings, track.duration, t)
+        return p
+    angle = float(np.linalg.norm(rotation_vector((R[-1] @ R[0].T)[None])))
+    return _swing_path(p[[0, -1]], course, angle, settings, track.duration, t)
 
 
 def _piece_duration(settings: ControlSettings, distance: float, angle: float = 0.0) -> float:
@@ -117,8 +114,8 @@ def transition_checks(plan: Plan, record: RobotRecord) -> Iterator[Check]:
     )
     mechanism = Mechanism(record)
     lines = _TransitionLines(plan, record, mechanism)
-    for track in tracks:
-        lines.update(track)
+    if tracks:
+        lines.update(tracks)
     yield from (line.check() for line in lines.all)
     yield transition_clearance(plan, record, mechanism, tracks)
     object_clearance = track_clearance(plan.scenario.environment, tracks)
@@ -131,7 +128,7 @@ def _line(name: str, unit: str, bound: float, at_least: bool = False) -> WorstCa
 
 
 class _TransitionLines:
-    """Worst cases of all checks of transitions, updated segment by segment."""
+    """Worst cases of all checks of transitions."""
 
     def __init__(self, plan: Plan, record: RobotRecord, mechanism: Mechanism):
         self.plan, self.record, self.mechanism = plan, record, mechanism
@@ -163,23 +160,29 @@ class _TransitionLines:
         )  # fmt: skip
         return lines if self.pace.value is None else (*lines, self.dynamic, self.effort, self.pace)
 
-    def update(self, track: TransitionTrack) -> None:
-        """Update all checks with a segment."""
-        t = _sample_times(track)
-        motion = self.mechanism.motion(track.curve.sample(t), patches=self.patches)
-        self._ends(track, motion)
-        self._contacts(track, t, motion)
-        self._swing_paths(track, t, motion)
-        self._joint_limits(track)
-        for time, forces in () if track.segment.passes else zip(*self.balance.along(track), strict=True):
+    def update(self, tracks: Sequence[TransitionTrack]) -> None:
+        """Update all checks with segments, whose motion is computed at once, because that takes less time."""
+        times = [(_sample_times(track), balance_times(track)) for track in tracks]
+        q = [track.curve.sample(np.concatenate(both)) for track, both in zip(tracks, times, strict=True)]
+        motions = self.mechanism.motion(np.concatenate(q), patches=self.patches).split([len(x) for x in q])
+        for track, (t, checks), motion in zip(tracks, times, motions, strict=True):
+            sampled, checked = motion.split([len(t), len(checks)])
+            self._ends(track, sampled)
+            self._contacts(track, t, sampled)
+            self._swing_paths(track, t, sampled)
+            self._joint_limits(track)
+            self._balance(track, checks, checked)
+            if track.segment.law is not None:
+                self._timed_motion(track)
+
+    def _balance(self, track: TransitionTrack, t: np.ndarray, motion: MechanismMotion) -> None:
+        for time, forces in () if track.segment.passes else zip(t, self.balance.along(track, t, motion), strict=True):
             where, patches = track.label(time), ", ".join(contact.patch for contact in track.closed) or "no contact"
             self.balance_line.update(
                 forces.missing, where, f"{patches} cannot hold the robot: {forces.missing:.4g} N (N m) are missing"
             )
             text = f"{forces.joint} needs at least {forces.share:.3f} of its torque limit"
             self.torque.update(forces.share, f"{forces.joint}, {where}", text)
-        if track.segment.law is not None:
-            self._timed_motion(track)
 
     def _timed_motion(self, track: TransitionTrack) -> None:
         patches = ", ".join(contact.patch for contact in track.closed) or "no contact"
@@ -203,7 +206,7 @@ class _TransitionLines:
         gap = configuration_distance(stance.q, knots[0] if track.part else knots[-1])
         where = track.label(0.0 if track.part else track.duration)
         self.ends.update(gap, where, f"is {gap:.4g} away from the posture of its stance")
-        deviation = np.linalg.norm(self.mechanism.motion(knots).com - track.segment.com, axis=1)
+        deviation = np.linalg.norm(motion.com[::SAMPLES_PER_PIECE] - track.segment.com, axis=1)
         worst = int(np.argmax(deviation))
         where = track.label(track.segment.times[worst])
         self.com.update(
@@ -233,7 +236,7 @@ class _TransitionLines:
 
     def _swing_paths(self, track: TransitionTrack, t: np.ndarray, motion: MechanismMotion) -> None:
         for course in track.segment.courses:
-            expected = expected_path(track, course, self.settings, self.mechanism, t)
+            expected = expected_path(track, course, self.settings, motion, t)
             deviation = np.linalg.norm(motion.p[course.patch] - expected, axis=1)
             k = int(np.argmax(deviation))
             where = f"{course.patch}, {track.label(t[k])}"

@@ -77,9 +77,8 @@ class _TransitionMonitor:
             [self.monitor.allowed_overlap(frozenset((c.patch, c.support) for c in t.allowed_contacts)) for t in tracks]
         )
         self.reach = solids.reach
-        bounds = [np.stack(acceleration_bounds(record, track, self.reach, self.objects)) for track in tracks]
-        self.acceleration_bounds = np.concatenate(bounds, axis=1)
-        self.first_piece = np.cumsum([0, *(found.shape[1] for found in bounds)])
+        self.acceleration_bounds = np.stack(acceleration_bounds(record, tracks, self.reach, self.objects))
+        self.first_piece = np.cumsum([0, *(len(track.curve.times) - 1 for track in tracks)])
         self.between_links = solids.between_links
         self.samples: list[tuple[int, float]] = []
 
@@ -243,22 +242,22 @@ class _TransitionMonitor:
 
 
 def acceleration_bounds(
-    record: RobotRecord, track: TransitionTrack, reach: np.ndarray, objects: Sequence[str]
+    record: RobotRecord, tracks: Sequence[TransitionTrack], reach: np.ndarray, objects: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return bounds on the accelerations of points of links, objects and the world: in the world, and from the base.
 
-    Both have the shape (pieces, owners + 1); owners are the links, followed by the objects; the world is the last.
+    Both have the shape (pieces of all tracks, owners + 1); owners are the links, followed by the objects; the world is
+    the last.
 
     Parameters
     ----------
     reach : (owners + 1,) largest distance of a point from the origin of its owner (m).
     objects : names of the objects.
     """
-    curve = track.curve
-    speed, acceleration = curve.max_speed, curve.max_acceleration
-    max_position = (
-        np.maximum(*(np.abs(bound).max(axis=0) for bound in curve.joint_range)) if len(record.coordinates) else None
-    )
+    curves = [track.curve for track in tracks]
+    number = np.repeat(np.arange(len(curves)), [len(curve.times) - 1 for curve in curves])  # of the track of each piece
+    speed = np.concatenate([curve.max_speed for curve in curves])
+    acceleration = np.concatenate([curve.max_acceleration for curve in curves])
     base_turn_rate = np.linalg.norm(speed[:, 3:6], axis=1)
     # |w'| <= |phi''| + |phi'|² / 2, as the left Jacobian and its derivative are bounded by 1 and |phi'| / 2
     base_turn_accel = np.linalg.norm(acceleration[:, 3:6], axis=1) + base_turn_rate**2 / 2
@@ -273,9 +272,12 @@ def acceleration_bounds(
             accel = np.linalg.norm(acceleration[:, columns], axis=1) + rate**2 / 2
         elif joint.part is None and c >= 0:
             rate, accel = (abs(joint.multiplier) * bound[:, 6 + c] for bound in (speed, acceleration))
-        slide = 0.0
+        slide: np.ndarray | float = 0.0
         if joint.kind == "prismatic":
-            slide = abs(joint.offset) + (abs(joint.multiplier) * float(max_position[c]) if c >= 0 else 0.0)  # type: ignore[index]
+            farthest = [
+                np.abs([bound[:, c] for bound in curve.joint_range]).max() if c >= 0 else 0.0 for curve in curves
+            ]
+            slide = abs(joint.offset) + abs(joint.multiplier) * np.array(farthest)[number]
         arm = float(np.linalg.norm(joint.p))
         chains[joint.child] = [*chains[joint.parent], (arm, slide, rate, accel, joint.kind)]
     world, from_base = np.zeros((len(speed), len(reach))), np.zeros((len(speed), len(reach)))
@@ -293,12 +295,13 @@ def acceleration_bounds(
                 total[:, link] += r * (accel + rate * (turn_rate + 2 * inner_rates))
                 inner_rates = inner_rates + turn_rate
     for i, name in enumerate(objects, start=len(record.links)):
-        begin, end = track.start_poses[name], track.end_poses[name]
-        if not np.array_equal(begin, end):
-            path, T = float(np.linalg.norm(end[:3] - begin[:3])), track.duration
-            angle = 2 * float(np.arccos(min(1.0, abs(float(begin[3:] @ end[3:])))))
-            world[:, i] = (MAX_CURVATURE * (path + reach[i] * angle) + reach[i] * (MAX_SLOPE * angle) ** 2) / T**2
-            from_base[:, i] = np.inf
+        for k, track in enumerate(tracks):
+            begin, end, rows = track.start_poses[name], track.end_poses[name], number == k
+            if not np.array_equal(begin, end):
+                path, T = float(np.linalg.norm(end[:3] - begin[:3])), track.duration
+                angle = 2 * float(np.arccos(min(1.0, abs(float(begin[3:] @ end[3:])))))
+                curvature = MAX_CURVATURE * (path + reach[i] * angle) + reach[i] * (MAX_SLOPE * angle) ** 2
+                world[rows, i], from_base[rows, i] = curvature / T**2, np.inf
     return world, from_base
 
 

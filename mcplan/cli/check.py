@@ -18,7 +18,7 @@ def declare(parser: ArgumentParser) -> None:
 def plan_problems(path: Path) -> list[Problem]:
     """Return the failed checks of the stances and motions of a plan file."""
     from mcplan.planning.plan_file import load_plan
-    from mcplan.sim.progress_bar import Working
+    from mcplan.util.bars import Working
 
     try:
         with Working("reading"):  # motions missing in the file are computed

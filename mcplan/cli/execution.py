@@ -28,13 +28,11 @@ def plan_of(scenario: "Scenario", seed: int = 0) -> "Plan":
         No plan was found; the error has the scenario's name and the search tree.
     """
     from mcplan.planning.planner import plan as make_plan
-    from mcplan.sim.progress_bar import PlanningProgress
     from mcplan.util.bars import note
 
     note(f"planning {scenario.name} ...")
     try:
-        with PlanningProgress() as progress:
-            plan = make_plan(scenario, seed=seed, progress=progress.update)
+        plan = make_plan(scenario, seed=seed, progress=True)
         for notice in plan.notices:
             note(notice)
         return plan
@@ -48,7 +46,7 @@ def plan_at(path: Path) -> "Plan":
     """Return the plan in a file, or plan its scenario."""
     from mcplan.planning.plan_file import is_plan_file, load_plan
     from mcplan.scenario.load import load_scenario
-    from mcplan.sim.progress_bar import Working
+    from mcplan.util.bars import Working
 
     if not is_plan_file(path):
         return plan_of(load_scenario(path))
@@ -123,9 +121,9 @@ def execute(plan: "Plan", arguments: Namespace) -> int:
     from mcplan.analysis.slowest_tick import describe_slowest_tick
     from mcplan.api import new_directory, write_results
     from mcplan.certificate.verify import verify as certify
-    from mcplan.sim.progress_bar import ProgressBar, Working
+    from mcplan.sim.progress_bar import ProgressBar
     from mcplan.sim.simulate import simulate
-    from mcplan.util.bars import note
+    from mcplan.util.bars import Working, note
     from mcplan.util.compiling import WATCH
 
     with Working("checking"):

@@ -21,8 +21,8 @@ def run(arguments: Namespace) -> int:
     scenario = scenario_of(arguments)
     from mcplan.planning.plan_file import save_plan  # only now: mistakes in a scenario are answered at once
     from mcplan.planning.search.tree import tree_path, write_tree
-    from mcplan.sim.progress_bar import Working
     from mcplan.util.arguments import file_name
+    from mcplan.util.bars import Working
 
     path = file_to_write(arguments.output or f"{file_name(scenario.name)}.plan.yaml", arguments.force, ".yaml", ".yml")
     try:

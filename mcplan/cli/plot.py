@@ -28,7 +28,7 @@ def run(arguments: Namespace) -> int:
     if arguments.together:
         return _plot_comparison(arguments)
     paths = [find(name, RUN) for name in arguments.runs]
-    from mcplan.sim.progress_bar import Working  # only now: a misspelt name is answered at once
+    from mcplan.util.bars import Working  # only now: a misspelt name is answered at once
     from mcplan.view.plots import FIGURES, save_plots
 
     outputs: list[tuple[Path, Path]] = []
@@ -58,7 +58,7 @@ def run_name(run: Path) -> str:
 def _plot_comparison(arguments: Namespace) -> int:
     """Plot several runs into one figure."""
     from mcplan.cli.name_resolution import RUN, find
-    from mcplan.sim.progress_bar import Working
+    from mcplan.util.bars import Working
     from mcplan.view.plots import save_together
 
     endings = [f".{kind}" for kind in FIGURE_KINDS]

@@ -38,7 +38,7 @@ def run(arguments: Namespace) -> int:
 
     path = find(arguments.run, RUN, PLAN, TREE)  # before slow imports: a misspelt name is answered at once
     from mcplan.cli.replay_files import check_files, output_files, write_files
-    from mcplan.sim.progress_bar import Working
+    from mcplan.util.bars import Working
 
     files = output_files(arguments)
     check_files(files, arguments.force, arguments.speed)

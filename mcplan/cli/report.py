@@ -29,7 +29,7 @@ def run(arguments: Namespace) -> int:
     directory = run if run.is_dir() else run.parent
     path = file_to_write(arguments.output or directory / "report.html", arguments.force)
     from mcplan.api import save_report  # only now: a misspelt name is answered at once
-    from mcplan.sim.progress_bar import Working
+    from mcplan.util.bars import Working
 
     with Working("verifying"):
         save_report(load_recorded_run(run), path)

@@ -29,7 +29,7 @@ def run(arguments: Namespace) -> int:
     if arguments.output:
         check_writable(Path(arguments.output), arguments.force, folder=True)
     from mcplan.planning.plan_file import load_plan
-    from mcplan.sim.progress_bar import Working
+    from mcplan.util.bars import Working
 
     with Working("reading"):  # motions that no longer fit the settings are computed again
         plan = load_plan(path, overrides=overrides_of(arguments))

@@ -34,7 +34,7 @@ def run(arguments: Namespace) -> int:
             engine_class(name)  # report a missing engine before any work
     path = find(arguments.run, RUN, PLAN)
     from mcplan.certificate.verify import verify as certify  # only now: a misspelt name is answered at once
-    from mcplan.sim.progress_bar import Working
+    from mcplan.util.bars import Working
 
     with Working("verifying"):
         if not arguments.engines:

@@ -136,6 +136,13 @@ class Spline:
         self.arrays, self._sample = (times, *others), None
         self._time = float("nan")
 
+    def part(self, columns: np.ndarray) -> "Spline":
+        """Return the curve of some coordinates."""
+        curve, (times, lengths, coefficients, ends) = copy(self), self.arrays
+        curve.values, curve.coefficients = self.values[:, columns], coefficients.take(columns, axis=2)
+        curve._set_arrays(times, lengths, curve.coefficients, ends.take(columns, axis=2))
+        return curve
+
     def starting_at(self, t: float) -> "Spline":
         """Return this curve, which begins at time 0, shifted in time to begin at t (s)."""
         curve = copy(self)
@@ -204,11 +211,11 @@ class PostureSpline:
         start, end = (
             np.zeros((2, nv)) if rates is None else np.array(rates, float) for rates in (start_rates, end_rates)
         )
-        phi, linear = self._coordinates(knots), _linear_indices(nv)
-        # at the start phi is zero: its rates are angular velocity and acceleration
-        phi_rates = None if end_rates is None else vector_rates(phi[-1], *end[:, 3:6])
-        position = Spline(times, np.delete(knots, slice(3, 7), axis=1), start[:, linear], end[:, linear])
-        self._set(knots, position, Spline(times, phi, start[:, 3:6], phi_rates), end[0])
+        phi, end_velocity = self._coordinates(knots), end[0].copy()
+        if end_rates is not None:  # at the start phi is zero: its rates are angular velocity and acceleration
+            end[:, 3:6] = vector_rates(phi[-1], *end[:, 3:6])
+        curve = Spline(times, np.concatenate([knots[:, :3], phi, knots[:, 7:]], axis=1), start, end)
+        self._set(knots, curve.part(_linear_indices(nv)), curve.part(np.arange(3, 6)), end_velocity)
 
     @classmethod
     def to_rest(

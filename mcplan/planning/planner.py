@@ -12,32 +12,41 @@ from mcplan.planning.stance_planner import find_plan
 from mcplan.scenario.load import load_scenario
 from mcplan.scenario.scenario import Scenario
 from mcplan.util.arguments import check_integer, describe
+from mcplan.util.bars import PlanningProgress
 from mcplan.util.progress import ProgressCallback
 
 
 def plan(
     scenario: Scenario | str | PathLike[str] | Mapping[str, Any],
     seed: int = 0,
-    progress: ProgressCallback | None = None,
+    progress: bool | ProgressCallback = False,
 ) -> Plan:
-    """Return a plan for a scenario: its hand-written sequence completed, or one found from start and goal.
+    """Plan a scenario: complete its contact sequence, or search one from start and goal.
 
     For a robot with a fixed base no contacts are searched: without ``stances`` its plan is the start alone.
 
+    >>> import mcplan as mc
+    >>> mc.plan("sway")
+    Plan('sway', hrp2, 5 stances)
+
     Parameters
     ----------
-    scenario : a Scenario, or an argument of `mcplan.load_scenario`: a bundled name, a path, or a dictionary.
-    seed : seed of the search. 0 means no random numbers; others vary the order of candidates of nearly equal cost. The
-        same seed gives the same plan. It does not affect a hand-written sequence.
-    progress : called with the numbers of nodes and of posture generator calls, and the smallest potential so far.
+    scenario : a Scenario; or an argument of `mcplan.load_scenario`: a bundled name, a path, a dictionary.
+    seed : of the search. 0 keeps the order of candidates, other seeds permute nearly equal ones; the same seed gives
+        the same plan. Without effect if the scenario has a contact sequence.
+    progress : True shows nodes, postures, distance to the goal and time; or a function that is called with nodes, calls
+        of the posture generator, and the smallest potential so far (approximately the number of remaining moves).
 
     Raises
     ------
     ScenarioError
-        When the scenario has neither ``stances:`` nor ``goal:``.
+        The scenario is invalid, or has neither ``stances`` nor ``goal``.
     PlanningFailed
-        When no plan is found, with the reason; its ``tree`` has the record of the search.
+        No plan is found; the message has the reason, and ``tree`` the search tree.
     """
+    if progress is True:
+        with PlanningProgress() as display:
+            return plan(scenario, seed, display.update)
     if not isinstance(scenario, Scenario | str | PathLike | Mapping):
         expected = "a Scenario, the name of a bundled one, the path of a file, or a dictionary"
         raise ScenarioError(f"plan: expected {expected}, not {describe(scenario)}")
@@ -52,7 +61,7 @@ def plan(
         raise ScenarioError(f"{scenario.path}: neither `goal:` nor `stances:`; there is nothing to plan")
     if moves_objects(scenario):
         return push(scenario)
-    return _with_walking(find_plan(scenario, seed, progress))
+    return _with_walking(find_plan(scenario, seed, progress or None))
 
 
 def _with_walking(plan: Plan) -> Plan:

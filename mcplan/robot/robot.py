@@ -341,20 +341,20 @@ class Robot:
 
     def frame_pose(self, q, name: str) -> np.ndarray:
         """Return the pose ``X_WF`` (4, 4) of a link or patch."""
-        return self._of_frame(frame_pose, batch.frame_pose, (4, 4), *self.frame(name), q=q)
+        return self._call(frame_pose, batch.frame_pose, (4, 4), *self.frame(name), q=q)
 
     def body_pose(self, q, body: int) -> np.ndarray:
         """Return the pose (4, 4) of a body of the tree: the frame of the link that its joint moves."""
-        return self._of_frame(frame_pose, batch.frame_pose, (4, 4), body, IDENTITY_POSE, q=q)
+        return self._call(frame_pose, batch.frame_pose, (4, 4), body, IDENTITY_POSE, q=q)
 
     def frame_jacobian(self, q, name: str) -> np.ndarray:
         """Return ``J`` (6, nv): ``J v`` is the linear and angular velocity at the frame's origin, world axes."""
-        return self._of_frame(frame_jacobian, batch.frame_jacobian, (6, self.nv), *self.frame(name), q=q)
+        return self._call(frame_jacobian, batch.frame_jacobian, (6, self.nv), *self.frame(name), q=q)
 
     def frame_bias_acceleration(self, q, v, name: str) -> np.ndarray:
         """Return ``Jdot v`` (6,): the classical acceleration of the frame at ``vd = 0``."""
         kernels = frame_bias_acceleration, batch.frame_bias_acceleration
-        return self._of_frame(*kernels, (6,), *self.frame(name), q=q, v=v)
+        return self._call(*kernels, (6,), *self.frame(name), q=q, v=v)
 
     def integrate(self, q, v, dt: float) -> np.ndarray:
         """Return the configuration (nq,) reached from ``q`` by the constant velocity ``v`` in the time ``dt`` (s)."""
@@ -380,13 +380,18 @@ class Robot:
 
     # -- argument checks and kernel calls -------------------------------------------------------------------------
 
-    def _call(self, kernel: Callable, batch_kernel: Callable | None, shape: tuple[int, ...], **arguments) -> np.ndarray:
-        """Check the arguments; return the output of ``kernel`` by state, or of ``batch_kernel`` for large batches."""
+    def _call(
+        self, kernel: Callable, batch_kernel: Callable | None, shape: tuple[int, ...], *frame, **arguments
+    ) -> np.ndarray:
+        """Check the arguments; return the output of ``kernel`` by state, or of ``batch_kernel`` for large batches.
+
+        ``frame`` are further arguments after the states: the body of a frame, and the pose of the frame in it (12,).
+        """
         arrays = [self._checked(name, value) for name, value in arguments.items()]
         batches = {array.shape[0] for array in arrays if array.ndim == 2}
         if not batches:
             out = np.empty(shape)
-            kernel(self.tree, *arrays, self._work(), out)
+            kernel(self.tree, *arrays, *frame, self._work(), out)
             return out
         if len(batches) > 1:
             shapes = ", ".join(f"{name} {array.shape}" for name, array in zip(arguments, arrays, strict=True))
@@ -397,20 +402,10 @@ class Robot:
         if batch_kernel is None or size < MIN_PARALLEL_BATCH:
             tree, work = self.tree, self._work()
             for *state, row in zip(*batched, out, strict=True):
-                kernel(tree, *state, work, row)
+                kernel(tree, *state, *frame, work, row)
         else:
-            batch_kernel(self.tree, *batched, self._workspaces(), out)
+            batch_kernel(self.tree, *batched, *frame, self._workspaces(), out)
         return out
-
-    def _of_frame(
-        self, kernel: Callable, batch_kernel: Callable, shape: tuple[int, ...], body: int, offset: np.ndarray, **state
-    ) -> np.ndarray:
-        """Call kernels that take, after the state, the body of a frame and the pose of the frame in it (12,)."""
-
-        def at_frame(kernel: Callable) -> Callable:
-            return lambda tree, *rest: kernel(tree, *rest[:-2], body, offset, *rest[-2:])
-
-        return self._call(at_frame(kernel), at_frame(batch_kernel), shape, **state)
 
     def _generalized(self, tau) -> np.ndarray:
         """Return the generalized force of joint torques; a generalized force is returned unchanged."""

@@ -1,69 +1,13 @@
-"""Progress bars of planning and simulation."""
+"""Progress bar of a simulation."""
 
 import time
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
 
 from mcplan.control.machine import PhaseEvent
 from mcplan.sim.observer import Observer, StepSample
-from mcplan.util.bars import BARS
-from mcplan.util.progress import progress_listener
-
-if TYPE_CHECKING:
-    from rich.progress import TaskID
+from mcplan.util.bars import BARS, ProgressDisplay
 
 
-class _ProgressDisplay:
-    """Context manager that displays one task and the activities reported while it runs."""
-
-    name: str
-
-    def __init__(self) -> None:
-        self._task: TaskID | None = None
-        self._listener: AbstractContextManager[None] = nullcontext()
-
-    def __enter__(self):
-        self._task = BARS.add(self.name)
-        if self._task is not None:
-            self._listener = progress_listener(self.show)
-        self._listener.__enter__()
-        return self
-
-    def __exit__(self, *_) -> None:
-        self._listener.__exit__(None, None, None)
-        BARS.remove(self._task)
-
-    def show(self, activity: str, share: float | None) -> None:
-        """Show the present activity and its progress."""
-        BARS.update(self._task, activity, share)
-
-
-class Working(_ProgressDisplay):
-    """Progress display of an activity of unknown length: name and elapsed time."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name = name
-
-
-class PlanningProgress(_ProgressDisplay):
-    """Progress display of planning: elapsed time, examined stances and postures, estimated moves to the goal."""
-
-    name = "planning"
-
-    def update(self, nodes: int, calls: int, min_potential: float) -> None:
-        """Show the state of the stance search.
-
-        Parameters
-        ----------
-        nodes : number of stances examined.
-        calls : number of calls of the posture generator.
-        min_potential : smallest potential so far, about the number of moves to the goal.
-        """
-        BARS.update(self._task, f"{nodes} stances, {calls} postures, ~{max(min_potential, 0.0):.1f} moves to go")
-
-
-class ProgressBar(Observer, _ProgressDisplay):
+class ProgressBar(Observer, ProgressDisplay):
     """Observer that shows the progress of a simulation: simulated time, real-time factor, remaining time, phase."""
 
     name = "simulating"

@@ -9,7 +9,7 @@ import pytest
 from mcplan.certificate.curve import SegmentCurve
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.solids import ClearanceMonitor, gather_solids
-from mcplan.certificate.transition_balance import Balance
+from mcplan.certificate.transition_balance import Balance, balance_times
 from mcplan.certificate.transition_checks import expected_path
 from mcplan.certificate.transition_clearance import ACCURACY, acceleration_bounds, transition_clearance
 from mcplan.certificate.transition_track import tracks_of
@@ -87,7 +87,7 @@ def test_no_point_of_a_link_accelerates_more_than_its_bound(track, record, mecha
     """In the world and from the base, against finite differences; the bound is not many times too large either."""
     track, rng = motion(track), np.random.default_rng(2)
     reach = np.append(np.full(len(record.links), 0.3), 0.0)
-    bounds = acceleration_bounds(record, track, reach, [])
+    bounds = acceleration_bounds(record, [track], reach, [])
     times = track.curve.times
     n = 4001
     t = np.linspace(times[0], times[-1], n)
@@ -146,14 +146,22 @@ def test_a_path_is_that_which_the_controller_takes(plan, track, mechanism, share
     path = LimbPath(*poses, lift, approach, timing, 0.0, track.duration)
     theirs = np.array([path.sample(t).p for t in times])
     course = SwingSpec("right_sole", "own", lift, approach)
-    assert expected_path(track, course, settings, mechanism, times) == pytest.approx(theirs, abs=1e-9)
+    motion = mechanism.motion(track.curve.sample(times), patches=["right_sole"])
+    assert expected_path(track, course, settings, motion, times) == pytest.approx(theirs, abs=1e-9)
+
+
+def along(balance, track):
+    """Times of a segment, and the balance there."""
+    t = balance_times(track)
+    motion = balance.mechanism.motion(track.curve.sample(t), patches=[contact.patch for contact in track.closed])
+    return t, balance.along(track, t, motion)
 
 
 def test_the_least_share_of_the_torques_is_what_the_planner_needs_too(plan, record, mechanism):
     """Its program, of friction pyramids with 8 faces, finds no forces with a smaller share, and some with a larger."""
     robot, balance, compared = plan.scenario.robot, Balance(record, mechanism), 0
     for track in tracks_of(plan)[0][:4]:
-        times, held = balance.along(track)
+        times, held = along(balance, track)
         for t, here in list(zip(times, held, strict=True))[::5]:
             q = track.curve.sample(np.array([t]))[0]
             assert here.missing == 0.0
@@ -168,6 +176,6 @@ def test_what_is_missing_is_what_a_foot_cannot_bear(plan, record, mechanism):
     balance, missing = Balance(record, mechanism), []
     for lean in (0.0, 0.2, 0.3):
         (track,) = (x for x in tracks_of(bump(plan, STEP, [0], [lean]))[0] if x.stance == STEP)
-        missing.append(max(held.missing for held in balance.along(track)[1]))
+        missing.append(max(held.missing for held in along(balance, track)[1]))
     assert missing[0] == 0.0
     assert 1.0 < missing[1] < missing[2]

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.core.jit import jit, jit_algebra, jit_allocating
+from mcplan.util.arrays import aligned_zeros
 
 OPTIMAL, UNBOUNDED, INFEASIBLE, STALLED = range(4)
 """Status: a minimum; no lower bound; no feasible point; the limit of pivots was reached."""
@@ -62,7 +63,7 @@ class Program(NamedTuple):
     Parameters
     ----------
     A, b : (m, capacity), (m,).
-    T, basis : (m + 1, 1 + m + capacity), (m,): the tableau, and the column of each row's basic variable.
+    T, basis : (m + 1, >= 1 + m + capacity), (m,): the tableau, and the column of each row's basic variable.
     sign : (m,): by which each row is multiplied so that phase 1 starts from a non-negative right-hand side.
     upper : (1 + m + capacity,): upper bound of each column's variable.
     flipped : (1 + m + capacity,): 1 where the variable is measured from its upper bound.
@@ -83,7 +84,7 @@ def allocate(m: int, capacity: int) -> Program:
     """Return an empty program of ``m`` rows with room for ``capacity`` variables."""
     width = 1 + m + capacity
     return Program(
-        np.zeros((m, capacity)), np.zeros(m), np.zeros((m + 1, width)), np.zeros(m, np.int64), np.ones(m),
+        np.zeros((m, capacity)), np.zeros(m), aligned_zeros(m + 1, width), np.zeros(m, np.int64), np.ones(m),
         np.full(width, np.inf), np.zeros(width, np.int64), np.zeros(1, np.int64),
     )  # fmt: skip
 
@@ -95,14 +96,13 @@ def pivot(T, basis, row, column, columns):
     for j in range(columns):
         T[row, j] *= scale
     T[row, column] = 1.0
-    for i in range(T.shape[0]):
-        if i == row:
-            continue
-        factor = T[i, column]
-        if factor != 0.0:
-            for j in range(columns):
-                T[i, j] -= factor * T[row, j]
-            T[i, column] = 0.0
+    for first, end in ((0, row), (row + 1, len(T))):  # vectorised only if no row of the loop can be ``row`` itself
+        for i in range(first, end):
+            factor = T[i, column]
+            if factor != 0.0:
+                for j in range(columns):
+                    T[i, j] -= factor * T[row, j]
+                T[i, column] = 0.0
     basis[row] = column
 
 
@@ -141,17 +141,18 @@ def iterate(program):
     T, basis, upper = program.T, program.basis, program.upper
     m = T.shape[0] - 1
     columns = 1 + m + program.count[0]
+    costs, bounds = T[m, 1 + m : columns], upper[1 + m : columns]  # an index from 0 on is not tested for its sign
     degenerate = 0
     for _ in range(200 + 20 * (m + columns)):
         bland = degenerate > MAX_DEGENERATE_STEPS
         entering = -1
         min_cost = -COST_TOLERANCE
-        for j in range(1 + m, columns):
-            if T[m, j] < min_cost and upper[j] > 0.0:
-                entering = j
+        for j in range(costs.size):
+            if costs[j] < min_cost and bounds[j] > 0.0:
+                entering = 1 + m + j
                 if bland:
                     break
-                min_cost = T[m, j]
+                min_cost = costs[j]
         if entering < 0:
             return OPTIMAL
         row, step = leaving_row(program, entering, bland)
@@ -299,10 +300,11 @@ def price_row(program, cost):
     T, basis, flipped = program.T, program.basis, program.flipped
     m = T.shape[0] - 1
     columns = 1 + m + program.count[0]
-    for j in range(columns):
+    for j in range(1 + m):
         T[m, j] = 0.0
-        if j > m:
-            T[m, j] = -cost[j - 1 - m] if flipped[j] else cost[j - 1 - m]
+    reduced_costs, is_flipped = T[m, 1 + m : columns], flipped[1 + m : columns]
+    for j in range(reduced_costs.size):
+        reduced_costs[j] = -cost[j] if is_flipped[j] else cost[j]
     for i in range(m):
         if basis[i] > m:
             weight = -cost[basis[i] - 1 - m] if flipped[basis[i]] else cost[basis[i] - 1 - m]
@@ -323,8 +325,9 @@ def equation_error(program):
     A, b, T, basis, sign, upper, flipped, count = program
     m = len(b)
     error, scale = -b, np.maximum(np.abs(b), 1.0)  # rounding grows with forces, which may be unbounded
-    for j in range(count[0]):
-        if flipped[1 + m + j]:  # rare
+    is_flipped = flipped[1 + m : 1 + m + count[0]]
+    for j in range(is_flipped.size):
+        if is_flipped[j]:  # rare
             for r in range(m):
                 term = A[r, j] * upper[1 + m + j]
                 error[r], scale[r] = error[r] + term, max(scale[r], abs(term))

@@ -62,11 +62,11 @@ class PostureScratch(NamedTuple):
     J_c: np.ndarray  # (3, nv)
     away: np.ndarray  # (nv,) q - guide
     H: np.ndarray  # (nv, nv)
-    matrices: np.ndarray  # (2, nv, nv): T and R of the quadratic program
+    matrices: np.ndarray  # (2, nv, >= nv): T and R of the quadratic program
     program: np.ndarray  # (2, rows): bounds of the rows in a step
     point: np.ndarray  # (4, nv): gradient, step, its bounds
     dual: np.ndarray  # (rows + nv,)
-    vectors: np.ndarray  # (7, rows + nv + 1)
+    vectors: np.ndarray  # (7, >= rows + nv + 1)
     active_rows: np.ndarray  # (2, nv + 1) int64: active rows of the quadratic program
     trial: np.ndarray  # (nq,)
 

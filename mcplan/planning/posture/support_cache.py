@@ -1,7 +1,8 @@
 """Support regions of contact sets, cached by value."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -35,6 +36,24 @@ def _carrier_key(contact: Contact) -> tuple:
         return ()
     rest = () if carrier.rest is None else contact_key(carrier.rest)
     return (carrier.name, carrier.mass, carrier.com.tobytes(), *rest)
+
+
+@dataclass(frozen=True)
+class _ContactSet:
+    """Contacts, compared and hashed by their data."""
+
+    key: tuple
+    contacts: Sequence[Contact] = field(compare=False)
+
+
+@lru_cache(maxsize=2048)
+def _region_and_rows(
+    loaded: _ContactSet, mass: float, inset: float, comfort: float
+) -> tuple[SupportRegion, np.ndarray]:
+    """Return ``region`` and ``rows`` of `SupportData`: different searches need those of the same contacts."""
+    region = support_region(loaded.contacts, mass, tolerance=REGION_TOLERANCE_M)
+    rows = np.column_stack([region.A, region.inset(inset), region.inset(comfort, share=0.8)])
+    return region, np.ascontiguousarray(rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,19 +97,19 @@ class ContactRegions:
         ----------
         com : (3,) centre of mass, at which the missing force is computed if the region is empty.
         """
-        key = tuple(sorted(contact_key(contact) for contact in contacts))
+        keys = tuple(contact_key(contact) for contact in contacts)
+        key = tuple(sorted(keys))
         if key not in self._cache:
-            self._cache[key] = self._compute(contacts, com)
+            self._cache[key] = self._compute(_ContactSet(keys, contacts), com)
         return self._cache[key]
 
-    def _compute(self, contacts: Sequence[Contact], com: np.ndarray) -> SupportData:
-        region = support_region(contacts, self.mass, tolerance=REGION_TOLERANCE_M)
+    def _compute(self, loaded: _ContactSet, com: np.ndarray) -> SupportData:
+        region, rows = _region_and_rows(loaded, self.mass, self.inset, self.comfort)
+        contacts, violation = loaded.contacts, None
         if region.empty:
             names = " and ".join(contact.patch for contact in contacts) or "no contacts"
             frictional_contacts = [replace(contact, friction=NO_SLIP_FRICTION, carrier=None) for contact in contacts]
             friction_suffices = has_support_region(frictional_contacts, self.mass)
             missing_force = -equilibrium_margin(com, contacts, self.mass) if contacts else self.mass * GRAVITY
             violation = Violation("friction" if friction_suffices else "load", names, float(missing_force))
-            return SupportData(region, np.zeros((0, 4)), violation)
-        rows = np.column_stack([region.A, region.inset(self.inset), region.inset(self.comfort, share=0.8)])
-        return SupportData(region, np.ascontiguousarray(rows), None)
+        return SupportData(region, rows, violation)

@@ -26,6 +26,7 @@ from mcplan.robot.anatomy import RobotScale
 from mcplan.robot.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
+from mcplan.util.arrays import aligned_zeros
 from mcplan.util.text import summary
 
 FRICTION_SHARE = 0.9
@@ -277,11 +278,11 @@ class PostureSearch:
             np.zeros((3, nv)),
             np.zeros(nv),
             np.zeros((nv, nv)),
-            np.zeros((2, nv, nv)),
+            aligned_zeros(2 * nv, nv).reshape(2, nv, -1),
             np.zeros((2, rows)),
             np.zeros((4, nv)),
             np.zeros(rows + nv),
-            np.zeros((SLOTS, rows + nv + 1)),
+            aligned_zeros(SLOTS, rows + nv + 1),
             np.zeros((2, nv + 1), np.int64),
             np.zeros(nq),
         )

@@ -56,6 +56,9 @@ OVERLOAD_CHECK_FACTOR = 4
 CONTACT_FORCE_SHARE = 0.8
 """Usable share of the acceleration and wrench that contacts allow."""
 
+ABOVE_ROUNDING = 1.0 + 1e-9
+"""Factor on a bound that a value does not reach by rounding alone."""
+
 MIN_ACCELERATION = 0.1
 """Lower bound of the horizontal acceleration (m/s²) that contacts allow."""
 
@@ -106,32 +109,40 @@ class DurationModel:
             max(COM_INSET_SHARE * self.finder.com_inset(contacts, com), smallest), self.settings.contact.cop_margin
         )
 
-    def allowed_accelerations(self, q: np.ndarray, contacts: Sequence[Contact]) -> tuple[np.ndarray, bool]:
+    def allowed_accelerations(
+        self, q: np.ndarray, contacts: Sequence[Contact], sufficient: float
+    ) -> tuple[np.ndarray, bool]:
         """Return the horizontal accelerations (k,), m/s², that contacts allow at postures (k, nq); and ``held``.
 
-        The acceleration is possible in every direction, with the friction and forces that the controller relies on.
+        The acceleration is possible in every direction, with the friction and forces that the controller relies on. If
+        all are greater than ``sufficient``, those between the ends may be smaller than the true ones, which saves time.
         ``held`` is whether the robot is in static equilibrium at all postures, with a margin and torques similar to
         those at the ends: between two feasible stances a detour may need larger torques or grip forces than both.
         """
         if not contacts:
             return np.full(len(q), np.inf), True
         robot, reduced = self.robot, [with_control_margins(contact, self.settings) for contact in contacts]
-        accelerations = np.zeros(len(q))
-        for k, posture in enumerate(q):
-            accelerations[k] = equilibrium_margin(robot.com(posture), reduced, robot.mass) / robot.mass
-        if accelerations.min() < MARGIN_SHARE * min(accelerations[0], accelerations[-1]):
+
+        def allowed(posture: np.ndarray, upper: float = np.inf) -> float:
+            return equilibrium_margin(robot.com(posture), reduced, robot.mass, upper * robot.mass) / robot.mass
+
+        ends, between = (q[0], q[-1]), q[1:-1]
+        first, last = map(allowed, ends)
+        required = MARGIN_SHARE * min(first, last)
+        enough = ABOVE_ROUNDING * max(required, sufficient)
+        if min(first, last) >= enough and all(allowed(x, ABOVE_ROUNDING * enough) >= enough for x in between):
+            accelerations = np.array([first, *[enough] * len(between), last])
+        else:
+            accelerations = np.array([first, *map(allowed, between), last])
+        if accelerations.min() < required:
             return accelerations, False
-        ends = q[0], q[-1]
         share = next(
             (share for share in TORQUE_SHARES if all(can_hold(robot, posture, reduced, share) for posture in ends)),
             None,
         )
         if share is None:  # the ends exceed the torque limits: torques are not checked between them
             return accelerations, True
-        for posture in q[1:-1]:
-            if not can_hold(robot, posture, reduced, share):
-                return accelerations, False
-        return accelerations, True
+        return accelerations, all(can_hold(robot, posture, reduced, share) for posture in between)
 
     def overload(self, segment: Segment) -> Shortfall | None:
         """Return the first violation of static equilibrium along a segment that is not ``held``, or None.
@@ -147,17 +158,16 @@ class DurationModel:
         )
         return next(filter(None, (shortfall(self.robot, q, reduced) for q in postures)), None)
 
-    def stretch(self, com: Spline, posture: PostureSpline, contacts: Sequence[Contact], bounds: np.ndarray) -> float:
-        """Return the factor (at least 1) on the duration of a motion with which it keeps speed and acceleration limits.
+    def stretch(self, com: Spline, posture: PostureSpline, contacts: Sequence[Contact]) -> tuple[float, bool]:
+        """Return the factor (at least 1) on the duration of a motion with which it keeps its limits, and ``held``.
 
         Speeds are inversely proportional to the factor; accelerations, and the wrench in addition to the weight, to its
-        square. The wrench includes the motion of the limbs.
+        square. The wrench includes the motion of the limbs. For ``held`` see `allowed_accelerations`.
 
         Parameters
         ----------
         com, posture : curves of the centre of mass and of the posture.
         contacts : closed contacts.
-        bounds : (k,) horizontal accelerations that contacts allow, at equal intervals of the motion (m/s²).
         """
         settings, times = self.settings, com.times
         t = np.linspace(times[0], times[-1], CHECKS_PER_PIECE * (len(times) - 1), endpoint=False)[1:]
@@ -169,14 +179,15 @@ class DurationModel:
             float(np.max(np.abs(v[:, 6:]) / self.rates, initial=0.0)),
         )
         horizontal = np.hypot(acceleration[:, 0], acceleration[:, 1])
-        allowed = CONTACT_FORCE_SHARE * np.interp(t, np.linspace(times[0], times[-1], len(bounds)), bounds)
         size = self.robot.scale.leg
         cop_limits = [frequency(c, contacts, size) ** 2 * self.cop_distance(contacts, c) for c in position]
+        checks = np.linspace(times[0], times[-1], BALANCE_CHECKS + 1)
+        checked = np.array([posture.sample(time).q for time in checks])
+        bounds, held = self.allowed_accelerations(checked, contacts, max(cop_limits) / CONTACT_FORCE_SHARE)
+        allowed = CONTACT_FORCE_SHARE * np.interp(t, checks, bounds)
         usage = float(np.max(horizontal / np.minimum(cop_limits, np.maximum(allowed, MIN_ACCELERATION))))
-        return max(
-            speed_factor,
-            float(np.sqrt(max(usage, self._wrench_usage(q, self.robot.inverse_dynamics(q, v, vd), contacts)))),
-        )
+        usage = max(usage, self._wrench_usage(q, self.robot.inverse_dynamics(q, v, vd), contacts))
+        return max(speed_factor, float(np.sqrt(usage))), held
 
     def _wrench_usage(self, q: np.ndarray, force: np.ndarray, contacts: Sequence[Contact]) -> float:
         """Return the largest wrench of a motion in addition to the weight, as a share of what contacts can exert.

@@ -9,7 +9,7 @@ from mcplan.collision.model import CollisionModel
 from mcplan.motion.limb_path import LimbPath, PosturePath
 from mcplan.motion.spline import PostureSpline, Spline, minimum_jerk
 from mcplan.planning.posture.task import PostureSettings
-from mcplan.planning.timing.duration import BALANCE_CHECKS, DurationModel
+from mcplan.planning.timing.duration import DurationModel
 from mcplan.planning.transition.detour import Detour
 from mcplan.planning.transition.knot_search import KnotFinder
 from mcplan.planning.transition.knots import MAX_DEFICIT_M, Knots, PatchPath, straight_knots
@@ -199,9 +199,7 @@ class MotionFinder:
         if knots.missed > MAX_DEFICIT_M:  # no duration makes it collision-free
             return BodyMotion(times, knots, 1.0, False)
         posture, com = PostureSpline(times, knots.q), Spline(times, self.robot.com(knots.q))
-        postures = np.array([posture.sample(t).q for t in np.linspace(0.0, times[-1], BALANCE_CHECKS + 1)])
-        accelerations, held = self.durations.allowed_accelerations(postures, contacts)
-        return BodyMotion(times, knots, self.durations.stretch(com, posture, contacts, accelerations), held)
+        return BodyMotion(times, knots, *self.durations.stretch(com, posture, contacts))
 
     def slow_down(self, motion: BodyMotion, contacts: tuple[Contact, ...]) -> BodyMotion:
         """Return the same motion, slowed down to the limits of speeds and accelerations."""

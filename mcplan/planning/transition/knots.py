@@ -146,8 +146,9 @@ def _curve_map(count: int) -> np.ndarray:
 
 def filtered(values: np.ndarray, passes: int) -> np.ndarray:
     """Return values (k, n) after some passes of the filter (1, 2, 1) / 4, extrapolated linearly at both ends."""
+    extended = np.empty((len(values) + 2, values.shape[1]))
     for _ in range(passes):
-        extended = np.vstack([2 * values[0] - values[1], values, 2 * values[-1] - values[-2]])
+        extended[0], extended[1:-1], extended[-1] = 2 * values[0] - values[1], values, 2 * values[-1] - values[-2]
         values = (extended[:-2] + 2 * values + extended[2:]) / 4
     return values
 

@@ -19,6 +19,7 @@ from mcplan.core.optimize.least_distance import MIN_PIVOT
 from mcplan.core.optimize.recover import (
     ACTIVE,
     FIXED,
+    INEQUALITY,
     LOWER,
     check,
     largest_residual,
@@ -28,6 +29,9 @@ from mcplan.core.optimize.recover import (
 
 PRIMAL_TOLERANCE = 1e-10
 """Largest violation of a row scaled to unit length in ``u = U z + v``."""
+
+MAX_VIOLATION = 1e-10
+"""Largest residual of the inequalities. It is mostly zero, but not if active rows are almost dependent."""
 
 MAX_EXCHANGES = 10
 """Largest number of exchanges of active rows. Nine of ten sets that can be repaired need one to three."""
@@ -81,7 +85,8 @@ def solve_with_active_set(program, work, theta, sense, multiplier):
         if not _exchange_rows(program, work, K, sense, multiplier):
             recover_multipliers(program, work, multiplier)
             check(program, work)
-            return largest_residual(program, work)
+            is_satisfied = part(program, work, lay.RESIDUAL)[INEQUALITY] <= MAX_VIOLATION
+            return largest_residual(program, work) if is_satisfied else math.inf
     return math.inf
 
 

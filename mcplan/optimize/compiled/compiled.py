@@ -29,9 +29,6 @@ from mcplan.optimize.compiled.program import build_program, eliminate
 TOLERANCE = 1e-8
 """Largest relative residual at which a solution of the least-distance solver is accepted without refinement."""
 
-WARM_TOLERANCE = 1e-10
-"""The same for a solution from a given active set, mostly below 1e-13, but not if its rows are almost dependent."""
-
 MAX_RESIDUAL = 1e-6
 """Largest relative residual of an accepted solution."""
 
@@ -216,7 +213,7 @@ class CompiledProblem:
         """Return the arguments of ``solve_with_active_set`` but ``theta``, and the tolerance; none without DAQP."""
         if self._solver is None:
             return ()
-        return self.condensed.program, self.condensed.work, self._solver.sense, self._solver.multiplier, WARM_TOLERANCE
+        return self.condensed.program, self.condensed.work, self._solver.sense, self._solver.multiplier, TOLERANCE
 
     def accept_warm(self) -> None:
         """Take over the solution that a kernel has found with the previous active set."""
@@ -227,7 +224,7 @@ class CompiledProblem:
         c = self.condensed
         return (
             warm_start.solve_with_active_set(c.program, c.work, self.theta, solver.sense, solver.multiplier)
-            <= WARM_TOLERANCE
+            <= TOLERANCE
         )
 
     def _solve_regular(self, solver: LeastDistance, prove: bool) -> str:

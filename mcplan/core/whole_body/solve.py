@@ -9,7 +9,7 @@ from mcplan.core.whole_body.check import OBJECTIVE, REPORTED, RESIDUALS, STATION
 from mcplan.core.whole_body.fill import FILLED, fill
 
 SOLVED = 3
-"""Status of ``solve_tick`` besides those of ``fill``; FILLED means that the last active set does not lead there."""
+"""Status of ``solve_tick``, as are those of ``fill``; FILLED means that the last active set does not lead there."""
 
 
 @jit

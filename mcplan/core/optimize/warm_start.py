@@ -33,6 +33,10 @@ PRIMAL_TOLERANCE = 1e-10
 MAX_VIOLATION = 1e-10
 """Largest residual of the inequalities. It is mostly zero, but not if active rows are almost dependent."""
 
+ROUNDING = 1e-11
+"""Violation of a row that is no violation, whatever its length: many rows are met with equality but for rounding, and
+the length of a row takes as long as ten rows."""
+
 MAX_EXCHANGES = 10
 """Largest number of exchanges of active rows. Nine of ten sets that can be repaired need one to three."""
 
@@ -260,9 +264,9 @@ def _exchange_rows(program, work, K, sense, multiplier):
             a = values[position[k]] if position[k] >= 0 else 1.0
             r = reference[k]
             total += a * (z[r] if r >= 0 else x[variable[-r - 1]])
-        if lower[i] <= total <= upper[i]:
-            continue
         excess = max(lower[i] - total, total - upper[i])
+        if excess <= ROUNDING:
+            continue
         length = _row_length(program, work, K, i)
         if not excess * largest_length <= largest * length:
             violated, largest, largest_length = i, excess, length

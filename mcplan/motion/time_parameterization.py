@@ -8,14 +8,13 @@ x(s(t)), with
 A `ReferenceClock` slows trajectories down while the robot lags behind.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from mcplan.core.motion.reference import scale_rates
+from mcplan.core.motion.reference import sample_law, scale_rates
 from mcplan.motion.limb_path import LimbPath, PoseSample, PosturePath
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.robot.pose import Pose
@@ -36,22 +35,20 @@ class TimeParameterization:
     def __init__(self, times: np.ndarray, path: np.ndarray, rate: np.ndarray, change: np.ndarray, kept: float = 1.0):
         self.times, self.path = np.array(times, float), np.array(path, float)
         self.rate, self.change, self.kept = np.array(rate, float), np.array(change, float), float(kept)
-        self._starts = self.times.tolist()
-        self._time, self._sample = float("nan"), (0.0, 0.0, 0.0)
 
     @property
     def duration(self) -> float:
         """Duration of the motion (s)."""
-        return self._starts[-1]
+        return float(self.times[-1])
 
     @cached_property
-    def _pieces(self) -> list[tuple[float, ...]]:
-        """Length of each piece (s), and its coefficients for the powers 0 to 5 of t / length."""
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        """Times, pieces and end for `sample_law`: lengths and coefficients of the pieces, and last s and sd."""
         T = np.diff(self.times)
         x0, v0, a0 = self.path[:-1], T * self.rate[:-1], T * T * self.change[:-1]
         x_gap = self.path[1:] - x0 - v0 - 0.5 * a0
         v_gap, a_gap = T * self.rate[1:] - v0 - a0, T * T * self.change[1:] - a0
-        rows = [
+        columns = [
             T,
             x0,
             v0,
@@ -60,27 +57,11 @@ class TimeParameterization:
             -15 * x_gap + 7 * v_gap - a_gap,
             6 * x_gap - 3 * v_gap + 0.5 * a_gap,
         ]
-        return [tuple(row) for row in np.stack(rows, axis=1).tolist()]
+        return self.times, np.stack(columns, axis=1), np.array([self.path[-1], self.rate[-1]])
 
     def at(self, t: float) -> tuple[float, float, float]:
         """Return s, sd and sdd at time t (s) of the motion; after its end s continues at the last rate."""
-        if t != self._time:
-            self._time, self._sample = t, self._compute(t)
-        return self._sample
-
-    def _compute(self, t: float) -> tuple[float, float, float]:
-        if t < 0.0:
-            return 0.0, 0.0, 0.0
-        if t > self.duration:
-            return float(self.path[-1] + self.rate[-1] * (t - self.duration)), float(self.rate[-1]), 0.0
-        i = min(bisect_right(self._starts, t), len(self._starts) - 1) - 1
-        T, x0, x1, x2, x3, x4, x5 = self._pieces[i]
-        r = (t - self._starts[i]) / T
-        return (
-            x0 + r * (x1 + r * (x2 + r * (x3 + r * (x4 + r * x5)))),
-            (x1 + r * (2 * x2 + r * (3 * x3 + r * (4 * x4 + r * 5 * x5)))) / T,
-            (2 * x2 + r * (6 * x3 + r * (12 * x4 + r * 20 * x5))) / (T * T),
-        )
+        return sample_law(*self._arrays, float(t))
 
     def slopes(self, velocity: np.ndarray, acceleration: np.ndarray, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
         """Return the derivatives with respect to s at time t (s) of a reference with these time derivatives."""
@@ -95,10 +76,10 @@ class TimeParameterization:
         if s >= self.path[-1]:
             return self.duration + float((s - self.path[-1]) / self.rate[-1])
         i = int(np.searchsorted(self.path, s, side="right")) - 1
-        low, high = self._starts[i], self._starts[i + 1]
+        low, high = self.times[i : i + 2].tolist()
         t = low + (high - low) * float((s - self.path[i]) / (self.path[i + 1] - self.path[i]))
         while high - low > 1e-9:  # Newton's method, between the bounds
-            present, rate, _ = self._compute(t)
+            present, rate, _ = self.at(t)
             low, high = (t, high) if present < s else (low, t)
             step = (s - present) / rate
             if abs(step) < 0.5e-9:

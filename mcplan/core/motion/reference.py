@@ -16,6 +16,34 @@ POSITION, VELOCITY, ANGULAR_VELOCITY, ACCELERATION, ANGULAR_ACCELERATION = 9, 12
 
 
 @jit
+def sample_law(times, pieces, end, t):
+    """Return s, sd and sdd of a time parameterization at time t (s); after its end s continues at the last rate.
+
+    Parameters
+    ----------
+    times : (k,) ends of the pieces (s)
+    pieces : (k - 1, 7) lengths (s), and coefficients for the powers 0 to 5 of the time relative to the length
+    end : (2,) s and sd at the end
+    """
+    last = times.size - 1
+    if t < 0.0:
+        return 0.0, 0.0, 0.0
+    if t > times[last]:
+        return end[0] + end[1] * (t - times[last]), end[1], 0.0
+    low, high = 0, last
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if times[middle] <= t else (low, middle)
+    T, x0, x1, x2, x3, x4, x5 = pieces[low]
+    r = (t - times[low]) / T
+    return (
+        x0 + r * (x1 + r * (x2 + r * (x3 + r * (x4 + r * x5)))),
+        (x1 + r * (2.0 * x2 + r * (3.0 * x3 + r * (4.0 * x4 + r * 5.0 * x5)))) / T,
+        (2.0 * x2 + r * (6.0 * x3 + r * (12.0 * x4 + r * 20.0 * x5))) / (T * T),
+    )
+
+
+@jit
 def sample_curve(times, lengths, coefficients, ends, t, out):
     """Sample a spline; before its start the start is held, after its end it continues at the end velocity.
 

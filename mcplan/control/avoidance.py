@@ -133,7 +133,7 @@ class Avoidance:
         self._depth = settings.contact.touch_depth if settings.compliant else 0.0
         self._clearance, self._slots = settings.avoidance.clearance, settings.avoidance.pairs
         self._robot, self._model = robot, CollisionModel(robot, environment)
-        self._tick = self._near_count = 0
+        self.tick = self.near_count = 0
         surfaces = {surface.name for surface in environment.surfaces}
         self._on_surface = np.array([pair.b in surfaces for pair in self._model.pairs], dtype=bool)
         self._last_inputs: tuple = ()
@@ -181,18 +181,27 @@ class Avoidance:
         rows include the velocity-dependent part of the distance acceleration: a hand that turns while it slides along a
         bar is drawn into it by 1 to 2 m/s².
         """
-        self._tick += 1
-        self._update_goals(terms, motion, objects or {})
+        self.advance(terms, motion, objects)
         shapes = self._model.shapes
         if objects:
             shapes = self._model.shapes_at(objects)
             for k, (name, (_, p)) in enumerate(objects.items()):
                 i = self._model.shape_index[name]
                 self._targets.column[i], self._targets.position[i] = self._robot.nv + 6 * k, p
-        count = avoid(*shapes, *self._constants, *self._state, terms.q, terms.v, self._tick)
+        count = avoid(*shapes, *self._constants, *self._state, terms.q, terms.v, self.tick)
         if count == NOT_FINITE:
             raise InputError("q of the collision avoidance is not finite")
-        self._near_count = count
+        self.near_count = count
+
+    def advance(self, terms: Terms, motion: Motion, objects: Mapping[str, Pose] | None = None) -> None:
+        """Begin a control period: update the goals. The kernel ``avoid`` has to follow."""
+        self.tick += 1
+        self._update_goals(terms, motion, objects or {})
+
+    @property
+    def arguments(self) -> tuple:
+        """Arguments of the kernel ``avoid`` up to the state, without objects that move."""
+        return *self._model.shapes, *self._constants, *self._state
 
     @property
     def dimension(self) -> int:
@@ -202,7 +211,7 @@ class Avoidance:
     @property
     def names(self) -> list[str]:
         """Names of the rows: the pair of each."""
-        pairs = self._candidates.pair[self._active_pairs.row[: min(self._near_count, self._slots)]].tolist()
+        pairs = self._candidates.pair[self._active_pairs.row[: min(self.near_count, self._slots)]].tolist()
         return row_names([self._model.pairs[p] for p in pairs], self._slots)
 
     def rows(self, terms: Terms) -> tuple[np.ndarray, np.ndarray]:
@@ -246,7 +255,7 @@ class Avoidance:
             motion.targets[patch] for patch in sorted(motion.descending_patches) if patch in motion.targets
         ]
         # pairs that contacts fixed had no goal until now, and were near
-        aims.required_tick[aims.included == 0] = self._tick - 1
+        aims.required_tick[aims.included == 0] = self.tick - 1
         aims.braking.fill(DECELERATION_M_S2)
         self._object_poses = dict(objects) | {name: path.end for name, path in motion.objects.items()}
         self._set_by_contacts[:] = False

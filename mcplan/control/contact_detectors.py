@@ -61,14 +61,12 @@ class SlipDetector:
         self._sliding: list[str] = []
         self._speeds = np.zeros(0)
         self._maps: dict[Contact, _CentreMap] = {}
+        self._arguments: tuple[np.ndarray, ...] = ()
         self._contacts: tuple[Contact, ...] | None = None
 
     def update(self, t: float, terms: Terms, motion: Motion, wrenches: Mapping[str, np.ndarray]) -> None:
         """Check all contacts at time t (s) with the measured wrenches (6,); grasps cannot slip."""
-        if motion.closed is not self._contacts:
-            self._contacts = motion.closed
-            self._map_centres(terms)
-        if sliding_speeds(*self._arguments) < SLIP_SPEED_M_S and not self._since:
+        if sliding_speeds(*self.arguments(motion.closed, terms)) < SLIP_SPEED_M_S and not self.slips:
             return
         self._since = {patch: start for patch, start in self._since.items() if patch in motion.contacts}
         for patch, speed in zip(self._sliding, self._speeds.tolist(), strict=True):
@@ -85,9 +83,17 @@ class SlipDetector:
                 del self._since[patch]
                 self._reduce_friction(t, terms, motion, patch, _tangential_norm(force, normal) / normal_force)
 
-    def _map_centres(self, terms: Terms) -> None:
-        """Set the arguments of the kernel for the present contacts; grasps cannot slide."""
-        sliding = [contact for contact in self._contacts or () if contact.kind != "grasp"]
+    @property
+    def slips(self) -> bool:
+        """Whether a contact has begun to slide."""
+        return bool(self._since)
+
+    def arguments(self, contacts: tuple[Contact, ...], terms: Terms) -> tuple[np.ndarray, ...]:
+        """Return the arguments of ``sliding_speeds`` for closed contacts, of which grasps cannot slide."""
+        if contacts is self._contacts:
+            return self._arguments
+        self._contacts = contacts
+        sliding = [contact for contact in contacts if contact.kind != "grasp"]
         maps = [self.map_centre(contact) for contact in sliding]
         self._sliding, self._speeds = [contact.patch for contact in sliding], np.zeros(len(sliding))
         self._arguments = (
@@ -96,6 +102,7 @@ class SlipDetector:
             np.array([centre.normal for centre in maps]).reshape(-1, 3),
             np.array([centre.turns for centre in maps], np.int64).reshape(-1, 2), self._speeds,
         )  # fmt: skip
+        return self._arguments
 
     def map_centre(self, contact: Contact) -> _CentreMap:
         """Return the velocity map of a contact; those of the plan are computed before the run."""

@@ -24,9 +24,10 @@ from mcplan.control.phases import height_over, phases_of
 from mcplan.control.program import program_of
 from mcplan.control.stepping import Stepping
 from mcplan.control.task_set import TaskSet
+from mcplan.control.usual_tick import UsualTick
+from mcplan.core.motion.reference import pose_distance
 from mcplan.errors import InputError
 from mcplan.motion.limb_path import Pose
-from mcplan.motion.rotation import rotation_vector
 from mcplan.motion.time_parameterization import TimedPath
 from mcplan.planning.plan import Plan
 from mcplan.robot.system import SystemTerms
@@ -97,7 +98,7 @@ class WholeBodyController:
         scene = plan.scenario.environment
         self.tasks = TaskSet(self.robot, scene, self.settings, dt, first.q, self.objects, tasks, extra)
         s = self.settings
-        self._forces = PlannedForces(plan, dt, s)
+        self.planned_forces = PlannedForces(plan, dt, s)
         self._slip_detector, self._lift_off_detector = SlipDetector(s, self.objects.frame), LiftOffDetector(s)
         self._stepping = Stepping(plan, s)
         self.impedance = (
@@ -115,6 +116,10 @@ class WholeBodyController:
         self._friction = JointFriction(self.robot, s.gains.friction_compensation, dt)
         self._wrenches: Mapping[str, np.ndarray] = dict(first.wrenches)
         self._commanded: Mapping[str, np.ndarray] = self._wrenches
+        self._usual = None if self.objects else UsualTick(
+            self.terms, self.motion, self.machine, self.tasks, self.planned_forces, self.impedance, self._slip_detector,
+            self._stepping, PUSHED_ERROR * s.timing.com_tolerance,
+        )  # fmt: skip
         self._nv, self._t, self._start_delay, self._push_time = self.robot.nv, 0.0, 0.0, -np.inf
         self._vd = np.zeros(self._nv)
         self._moves_objects = physics == "qp"
@@ -173,23 +178,25 @@ class WholeBodyController:
         wrenches : measured, (6,) by patch; None: those of the last command.
         objects : poses (O,7) and velocities (O,6) of the scene's objects; required if the plan handles objects.
         """
-        clock = time.perf_counter()
+        clock, measured = time.perf_counter(), wrenches is not None
         if wrenches is not None:
             self._wrenches = wrenches
+        is_usual = self._usual is not None and self._usual.observe(q, v)
         if isinstance(self.terms, SystemTerms):
             if objects is None:
                 raise InputError("the plan handles objects, but step() was given no poses of them")
             self.terms.update(*self.objects.state(q, v, *objects))
-        else:
+        elif not is_usual:
             self.terms.update(q, v)
         if self._friction:
             self._friction.add(self.terms.M, self.terms.h, v[6:], self._vd[6 : self._nv])
         if wrenches is not None:
-            self._slip_detector.update(t, self.terms, self.motion, wrenches)
+            if not is_usual:
+                self._slip_detector.update(t, self.terms, self.motion, wrenches)
             self._lift_off_detector.update(t, self.terms, self.motion, self._commanded, wrenches)
         terms_time = time.perf_counter()
         motion, patches, lands = self.motion, self.motion.patches, False
-        if self.machine.update(t, self.measure(t), self) or self._insert_recovery(t):
+        if self.machine.update(t, self.measure(t), self) or (not is_usual and self._insert_recovery(t)):
             self._start_delay = motion.clock.delay
             lands = not motion.contacts.keys() <= set(patches)
             patches = motion.patches
@@ -198,18 +205,29 @@ class WholeBodyController:
         machine_time = time.perf_counter()
         state, phase = self.machine.state, self.machine.events[-1]
         self._further.enter(phase.name)
-        balance_error = self.tasks.follow(t, self.terms, motion, state.gains) / self.settings.timing.com_tolerance
-        if balance_error > PUSHED_ERROR:
-            self._push_time = t
-        steady = not lands and t > self._push_time + PUSHED_TIME_S
-        planned = self._forces.follow(phase.stance, motion.closed)
-        solution = self.tasks.solve(t, self.terms, motion, planned, steady)
+        usual, tolerance = self._usual, self.settings.timing.com_tolerance
+        solution = usual.respond(t, t > self._push_time + PUSHED_TIME_S) if usual and is_usual else None
+        if usual and solution is not None:
+            balance_error, tau = usual.balance_error / tolerance, usual.torque
+            if balance_error > PUSHED_ERROR:
+                self._push_time = t
+        else:
+            balance_error, tau = self.tasks.follow(t, self.terms, motion, state.gains) / tolerance, None
+            if balance_error > PUSHED_ERROR:
+                self._push_time = t
+            steady = not lands and t > self._push_time + PUSHED_TIME_S
+            planned = self.planned_forces.follow(phase.stance, motion.closed)
+            solution = self.tasks.solve(t, self.terms, motion, planned, steady)
         if balance_error > BALANCE_FIRST_ERROR:
             self.tasks.put_balance_first(t, self.terms, solution)
         self._wrenches = self._commanded = wrenches = self.objects.without_objects(solution.wrenches)
-        tau, self._vd = solution.tau, solution.vd
-        if self.impedance is not None:
-            tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self._nv], tau)
+        self._vd = solution.vd
+        if tau is None:
+            tau = solution.tau
+            if self.impedance is not None:
+                tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self._nv], tau)
+            if usual:
+                usual.lay_out(measured)
         self._update_clock(t, balance_error)
         forces = solution.forces
         self.objects.last_forces = forces
@@ -237,8 +255,11 @@ class WholeBodyController:
         motion, s = self.motion, self.settings
         error = 0.0
         if isinstance(motion.posture, TimedPath) and not motion.passing and t < motion.posture.end_time:
-            self._t = t
-            limbs = [self._error(name) for name, path in motion.limbs.items() if isinstance(path, TimedPath)]
+            limbs = [
+                pose_distance(self.terms.frame_values(name), self.tasks.limbs[name].reference, ROTATION_LEVER_M)
+                for name, path in motion.limbs.items()
+                if isinstance(path, TimedPath)
+            ]
             error = max(balance_error, max(limbs, default=0.0) / (LIMB_TOLERANCE_FACTOR * s.timing.com_tolerance))
         motion.clock.advance(self.dt, error)
 
@@ -269,9 +290,9 @@ class WholeBodyController:
         terms, motion, t = self.terms, self.motion, self._t
         if name == "com":
             return float(np.linalg.norm(terms.com - motion.com.sample(t).value))
-        frame, reference = terms.frame(name), (motion.limbs | motion.objects)[name].sample(t)
-        rotation = rotation_vector(reference.R @ frame.R.T)
-        return float(np.hypot(np.linalg.norm(frame.p - reference.p), ROTATION_LEVER_M * np.linalg.norm(rotation)))
+        reference = np.empty(24)
+        (motion.limbs.get(name) or motion.objects[name]).write(t, reference)
+        return pose_distance(terms.frame_values(name), reference, ROTATION_LEVER_M)
 
     def _height(self, patch: str) -> float:
         """Return the distance of a patch from the contact that it moves to, along the normal (m)."""

@@ -6,7 +6,7 @@ Limbs in closed chains, through the ground or an object, leave contact forces un
 unload a sole almost completely, so that it lifts off when the body moves. The planned forces anticipate the motion.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -68,6 +68,8 @@ class HeldContacts:
     ----------
     stiffness_share : factor on the stiffness of all contacts.
     preload_share : factor on the preload of all contacts.
+    rolling : constraints whose axes turn with the patch, with their contacts.
+    free_bounds : arguments of ``largest_free_motion`` for contacts with free directions.
     """
 
     def __init__(self, settings: ControlSettings, objects: HandledObjects):
@@ -77,7 +79,8 @@ class HeldContacts:
         self._shares: tuple[float, ...] = ()
         self._inputs: tuple = ()
         self._constraints: tuple[ContactConstraint, ...] = ()
-        self._free_bounds: tuple[np.ndarray, ...] = ()
+        self.rolling: list[tuple[ContactConstraint, Contact]] = []
+        self.free_bounds: tuple[np.ndarray, ...] = ()
         self._initial_constraints: dict[Contact, tuple[ContactConstraint, np.ndarray]] = {}
         """Constraints with their initial values, built before the run, because building takes longer than a tick."""
 
@@ -102,33 +105,41 @@ class HeldContacts:
     def fill_all(self, t: float, motion: Motion, terms: Terms, grip_share: float) -> tuple[ContactConstraint, ...]:
         """Return the constraints of all closed contacts at time t (s), see `fill`.
 
-        Nothing is computed once all ramps have ended, until a contact, a ramp, or a pose in a free direction changes.
+        Once all ramps have ended, only the axes of rolling patches are computed, until a contact, a ramp, or a pose in
+        a free direction changes.
         """
         loaded = motion.contacts.values()
         shares, inputs = (self.preload_share, grip_share), (*loaded, *[one.limit for one in loaded])
         if (
             shares == self._shares
             and is_unchanged(inputs, self._inputs)
-            and largest_free_motion(*self._free_bounds) <= MAX_DEVIATION
+            and largest_free_motion(*self.free_bounds) <= MAX_DEVIATION
         ):
+            for constraint, contact in self.rolling:
+                constraint.axes = contact.axes_at(terms.frame(contact.patch).R)
             return self._constraints
         self._constraints = tuple([self.fill(t, one, terms, grip_share) for one in loaded])
         entries = [self._closed_contacts[one.contact.patch] for one in loaded]
         is_settled = not self.objects and all(
-            entry.final_inputs is not None and not (entry.loaded.is_lifted or entry.loaded.contact.rolls)
-            for entry in entries
+            entry.final_inputs is not None and not entry.loaded.is_lifted for entry in entries
         )
+        self.rolling = [(entry.constraint, entry.loaded.contact) for entry in entries if entry.loaded.contact.rolls]
         self._shares, self._inputs = (shares, inputs) if is_settled else ((), ())
         if is_settled:
             free = [entry for entry in entries if entry.has_free_direction]
             poses = [np.append(entry.constraint.R, entry.constraint.p) for entry in free]
             index = [terms.frame_names.index(entry.loaded.contact.patch) for entry in free]
             projections = [entry.loaded.contact.free for entry in free]
-            self._free_bounds = (
+            self.free_bounds = (
                 np.array(projections).reshape(-1, 6, 6), np.array(poses).reshape(-1, 12), np.array(index, np.int64),
                 terms.arrays[-1],
             )  # fmt: skip
         return self._constraints
+
+    @property
+    def final_shares(self) -> tuple[float, ...]:
+        """Shares of preloads and grips for which `fill_all` computes nothing; empty while a ramp lasts."""
+        return self._shares if self.stiffness_share == 1.0 else ()
 
     def fill(self, t: float, loaded: LoadedContact, terms: Terms, grip_share: float) -> ContactConstraint:
         """Return the constraint of a contact at time t (s); ``grip_share`` is the usable share of grip force limits."""
@@ -237,10 +248,15 @@ class PlannedForces:
     plan : the plan, with the contact wrenches of its stances.
     dt : control period (s).
     settings : controller settings, with the pressure margin inside the edges of patches.
+
+    Attributes
+    ----------
+    references : patch -> reference of its force unknowns after the last `follow`.
+    gain : fraction of the distance to their targets that the references move in a tick.
     """
 
     def __init__(self, plan: Plan, dt: float, settings: ControlSettings):
-        self._gain = min(1.0, dt / FORCE_TIME_CONSTANT)
+        self.gain = min(1.0, dt / FORCE_TIME_CONSTANT)
         self._stances = [
             {
                 contact.patch: least_forces(contact, np.asarray(stance.wrenches[contact.patch], dtype=float))
@@ -249,7 +265,7 @@ class PlannedForces:
             }
             for stance in plan.stances
         ]
-        self._references: dict[str, np.ndarray] = {}
+        self.references: dict[str, np.ndarray] = {}
         self._stance = -1
         self._contacts: Sequence[Contact] = ()
 
@@ -262,8 +278,22 @@ class PlannedForces:
         if stance != self._stance or contacts is not self._contacts:
             self._stance, self._contacts = stance, contacts
             self._set_targets(stance, contacts)
-        self._flat += self._gain * (self._target - self._flat)
-        return self._references
+        self._flat += self.gain * (self._target - self._flat)
+        return self.references
+
+    def arranged(self, patches: Sequence[str], parts: Sequence[slice]) -> tuple[np.ndarray, np.ndarray]:
+        """Return references and their targets as flat vectors with these parts by patch; zero where there are none."""
+        flat, target = np.zeros((2, parts[-1].stop if parts else 0))
+        for patch, part in zip(patches, parts, strict=True):
+            if patch in self.references:
+                flat[part], target[part] = self.references[patch], self._targets[patch]
+        self._set_parts(flat, target, dict(zip(patches, parts, strict=True)))
+        return flat, target
+
+    def _set_parts(self, flat: np.ndarray, target: np.ndarray, parts: Mapping[str, slice]) -> None:
+        """Set the flat vectors of references and targets, with their parts by patch."""
+        self._flat, self._target = flat, target
+        self.references, self._targets = ({patch: x[part] for patch, part in parts.items()} for x in (flat, target))
 
     def _set_targets(self, stance: int, contacts: Sequence[Contact]) -> None:
         """Set the flat vectors of references and their targets, for these contacts."""
@@ -271,11 +301,10 @@ class PlannedForces:
         references, targets = [np.zeros(0)], [np.zeros(0)]
         for contact in contacts:
             patch, zero = contact.patch, np.zeros(count_unknowns(contact))
-            reference, target = self._references.get(patch, zero), planned.get(patch, zero)
+            reference, target = self.references.get(patch, zero), planned.get(patch, zero)
             if len(reference) == len(target) == len(zero):  # the contact model may differ from the planned one
                 references.append(reference)
                 targets.append(target)
                 parts[patch] = slice(start, start + len(zero))
                 start += len(zero)
-        self._flat, self._target = np.concatenate(references), np.concatenate(targets)
-        self._references = {patch: self._flat[part] for patch, part in parts.items()}
+        self._set_parts(np.concatenate(references), np.concatenate(targets), parts)

@@ -52,6 +52,11 @@ class JointImpedance:
         self.torque(zero, zero, zero, zero)
         self._q = None
 
+    @property
+    def arguments(self) -> tuple:
+        """Arguments of the kernel ``add_impedance`` between the state and the torques; `torque` has to come first."""
+        return self.kp, self.kd, self.leak, self.limit, self.dt, self._q, self._v
+
     def reset_velocity(self, v: np.ndarray) -> None:
         """Reset the expected velocities (n,) to the measured ones, which jump when a patch hits its support."""
         self._v[:] = v
@@ -67,7 +72,7 @@ class JointImpedance:
         if self._q is None:
             self._q, self._v = q.copy(), v.copy()
         commanded = np.empty(len(tau))
-        add_impedance(q, v, vd, tau, self.kp, self.kd, self.leak, self.limit, self.dt, self._q, self._v, commanded)
+        add_impedance(q, v, vd, tau, *self.arguments, commanded)
         return commanded
 
 

@@ -382,6 +382,17 @@ class Stepping:
         if (region := self._support(motion)) is not None:
             self._is_balanced(region, terms)
 
+    def balance_arguments(self, phase: Phase, motion: Motion) -> tuple[float, tuple] | None:
+        """Return the least depth and the arguments of ``capture_point_depth`` with which `update` has nothing to do.
+
+        None: it has to be called in every tick.
+        """
+        region = self._support(motion) if self._remaining_steps else None
+        if isinstance(phase, RECOVERY_PHASES) or (region is not None and region.empty):
+            return None
+        edges = np.zeros((0, 3)) if region is None else region.edges
+        return self._least_depth, (self._ground, self._leg, self._weight, edges)
+
     def update(self, t: float, terms: Terms, motion: Motion, machine: Machine) -> Diversion | None:
         """Return the recovery step, or step back, to insert at time t (s), or None.
 

@@ -109,22 +109,21 @@ class TaskSet:
         self.momentum = AngularMomentumTask(s.weights.angular_momentum, s.gains.angular_momentum_kd)
         self.limbs: dict[str, LinkPoseTask] = {}
         self._limb_weights: dict[str, tuple[float, float]] = {}
-        self._body = _BodyReferences(self, robot.scale.leg)
+        self.body = _BodyReferences(self, robot.scale.leg)
         self._bar_tasks: dict[str, LinkPoseTask] = {}
         self.objects = objects
         self.further: tuple[Any, ...] = tuple(further)
         self.avoidance = Avoidance(robot, environment, s, dt) if s.avoidance.pairs else None
         self._limits = (self.avoidance,) if self.avoidance else ()
         self.held = HeldContacts(s, objects)
-        self._dt, self._steps = dt, dt * torque_steps(robot, s.gains.torque_rate)
+        self._dt, self.torque_steps = dt, dt * torque_steps(robot, s.gains.torque_rate)
         self._preload_drop_time = -np.inf
-        self._previous: Solution | None = None
-        self._torque: np.ndarray | None = None
+        self.previous: Solution | None = None
         self._cached_tasks: tuple[tuple, tuple[Task, ...]] = ((), ())
         self._contacts: tuple[ContactConstraint, ...] = ()
         self._inputs: tuple[tuple[ContactConstraint, ...], tuple[Task, ...]] = ((), ())
-        self._torque_band: TorqueBand | None = None
-        self._problem: WholeBodyQP | PrioritisedQP
+        self.torque_band: TorqueBand | None = None
+        self.problem: WholeBodyQP | PrioritisedQP
         self.pool = ProblemPool(
             objects.system if objects else robot,
             QPSettings(
@@ -163,7 +162,7 @@ class TaskSet:
             self.follow(0.0, terms, motion)
             self.solve(0.0, terms, motion)
         self.pool.rehearse()
-        self._previous, self._torque = None, None
+        self.previous = None
         self.held.scale_stiffness(1.0)
 
     def follow(self, t: float, terms: Terms, motion: Motion, gains: Mapping[str, float] = NO_GAINS) -> float:
@@ -173,7 +172,12 @@ class TaskSet:
         """
         if gains != self._gains:
             self._apply_gains(gains)
-        error = self._body.write(t, terms, motion)
+        error = self.body.write(t, terms, motion)
+        self.follow_limbs(t, motion)
+        return error
+
+    def follow_limbs(self, t: float, motion: Motion) -> None:
+        """Write the references of limbs at time t (s) into their tasks."""
         weight = self.settings.weights.limb
         for patch, path in motion.limbs.items():
             task = self._limb(patch)
@@ -181,7 +185,6 @@ class TaskSet:
             weights = weight, weight * AIR_ORIENTATION_WEIGHT ** (1.0 - tightness)
             if weights != self._limb_weights.get(patch):
                 task.weight[:3], task.weight[3:] = self._limb_weights[patch] = weights
-        return error
 
     def solve(
         self,
@@ -201,16 +204,13 @@ class TaskSet:
         """
         if self.held.stiffness_share < 1.0:
             self.held.scale_stiffness(min(1.0, self.held.stiffness_share + self._dt / STIFFNESS_RETURN_S))
-        self.held.preload_share = motion.preload_share(t) * min(
-            max((t - self._preload_drop_time) / STIFFNESS_RETURN_S - 1.0, 0.0), 1.0
-        )
+        self.held.preload_share, grip_share = self.shares(t, motion)
         for task in self.further:
             if (follow := getattr(task, "follow", None)) is not None:
                 follow(t)
         if (key := (motion.closed, *motion.limbs)) != self._cached_tasks[0]:
             self._cached_tasks = key, tuple(self._tasks(motion.limbs, motion.closed))
         tasks = self._cached_tasks[1]
-        grip_share = motion.grip_share(t)
         contacts = self.held.fill_all(t, motion, terms, grip_share)
         poses = None
         if isinstance(terms, SystemTerms):
@@ -228,23 +228,43 @@ class TaskSet:
             poses = self.objects.poses
         for limit in self._limits:
             limit.update(terms, motion, poses)
-        bounded, last = steady and self.settings.gains.torque_rate > 0.0, self._torque
-        self._torque_band = TorqueBand(last, self._steps) if bounded and last is not None else None
+        self.bound_torques(steady)
         if is_unchanged(contacts, self._contacts):
             contacts = self._contacts  # the same tuple: neither pool nor program look at its items again
         inputs = contacts, tasks
         if self.further or not is_unchanged(inputs, self._inputs):  # priorities of a user's task may change
             self._inputs, self._contacts = inputs, contacts
-            self._problem = self.pool.get(contacts, tasks, self._limits)
-        solution = self._attempt(terms, planned) or self._attempt_relaxed(t, terms, planned) or self._problem.solve()
-        self._previous, self._torque = solution, solution.tau
+            self.problem = self.pool.get(contacts, tasks, self._limits)
+        return self.complete(t, terms, planned, self._attempt(terms, planned))
+
+    def shares(self, t: float, motion: Motion) -> tuple[float, float]:
+        """Return the fractions of preloads and of the limits of grips that apply at time t (s)."""
+        drop = min(max((t - self._preload_drop_time) / STIFFNESS_RETURN_S - 1.0, 0.0), 1.0)
+        return motion.preload_share(t) * drop, motion.grip_share(t)
+
+    def complete(
+        self, t: float, terms: Terms, planned: Mapping[str, np.ndarray] | None, solution: Solution | None
+    ) -> Solution:
+        """Return the solution, without one that of the relaxed program, and keep it for the next tick."""
+        solution = solution or self._attempt_relaxed(t, terms, planned) or self.problem.solve()
+        self.previous = solution
         return solution
+
+    def bound_torques(self, steady: bool) -> None:
+        """Bound the rate of the torques in this tick, if the settings do and the state is ``steady``."""
+        is_bounded, last = steady and self.settings.gains.torque_rate > 0.0, self.previous
+        self.torque_band = TorqueBand(last.tau, self.torque_steps) if is_bounded and last is not None else None
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """Tasks of the last program."""
+        return self._inputs[1]
 
     def _attempt(self, terms: Terms, planned: Mapping[str, np.ndarray] | None) -> Solution | None:
         """Fill and solve the program of the present contacts and tasks."""
         contacts, tasks = self._inputs
-        return self._problem.update_and_attempt(
-            terms, contacts, tasks, self._previous, self._limits, planned, self._torque_band
+        return self.problem.update_and_attempt(
+            terms, contacts, tasks, self.previous, self._limits, planned, self.torque_band
         )
 
     def _attempt_relaxed(self, t: float, terms: Terms, planned: Mapping[str, np.ndarray] | None) -> Solution | None:
@@ -264,7 +284,7 @@ class TaskSet:
         com_cost = float(self.com.weight @ com_error**2)
         is_disturbed = (
             float(np.linalg.norm(com_error)) > COM_ACCELERATION_TOLERANCE
-            and self._problem.preload_price() > PRELOAD_COST_FRACTION * com_cost
+            and self.problem.preload_price() > PRELOAD_COST_FRACTION * com_cost
         )
         if is_disturbed:
             self._preload_drop_time = t
@@ -286,14 +306,14 @@ class TaskSet:
 
     def _widen_torque_band(self, t: float) -> bool:
         """Raise the torque rate limit; return whether there is one."""
-        if self._torque_band is None:
+        if self.torque_band is None:
             return False
-        self._torque_band = self._torque_band._replace(step=TORQUE_RATE_FACTOR * self._torque_band.step)
+        self.torque_band = self.torque_band._replace(step=TORQUE_RATE_FACTOR * self.torque_band.step)
         return True
 
     def _drop_torque_band(self, t: float) -> bool:
         """Drop the torque rate limit; return whether there was one."""
-        bounded, self._torque_band = self._torque_band is not None, None
+        bounded, self.torque_band = self.torque_band is not None, None
         return bounded
 
     def _drop_preloads(self, t: float) -> bool:
@@ -348,37 +368,41 @@ class _BodyReferences:
     """
 
     def __init__(self, tasks: TaskSet, size: float):
-        self._com, self._size = tasks.com, size
-        self._outputs = (
+        self._com, self.size = tasks.com, size
+        self.outputs = (
             np.empty((3, 3)), tasks.com.values, tasks.momentum.values, tasks.trunk.reference, tasks.posture.values,
         )  # fmt: skip
-        self._clocks, self._timings = np.empty((3, 3)), dict[int, PathTiming]()
+        self.clocks, self._timings = np.empty((3, 3)), dict[int, PathTiming]()
         self._timing: PathTiming | None = None  # of all references, if they have the same
         self._references: tuple = ()
         self._contacts: tuple[Contact, ...] = ()
-        self._ground = np.inf
+        self.ground = np.inf
 
     def write(self, t: float, terms: Terms, motion: Motion) -> float:
         """Write the references at time t (s); return the capture-point error (m)."""
+        self.prepare(t, motion)
+        return write_body(*self.arguments, self.clocks, terms.centroidal, self.ground, self.size, *self.outputs)
+
+    def prepare(self, t: float, motion: Motion) -> None:
+        """Set the arguments of the kernel at time t (s)."""
         references = motion.com, motion.angular_momentum, motion.posture
         if not is_unchanged(references, self._references):
             self._references = references
             self._set(*references)
         if self._timing is not None:
-            self._clocks[:] = self._timing.at(t)
+            self.clocks[:] = self._timing.at(t)
         else:
-            self._clocks[:, 0] = t
+            self.clocks[:, 0] = t
             for row, timing in self._timings.items():
-                self._clocks[row] = timing.at(t)
+                self.clocks[row] = timing.at(t)
         if isinstance(motion.com, Pendulum):
             self._com.position, self._com.velocity, self._com.acceleration = motion.com.sample(t)
         if (closed := motion.closed) is not self._contacts:
-            self._contacts, self._ground = closed, lowest(closed)
-        return write_body(*self._arguments, self._clocks, terms.centroidal, self._ground, self._size, *self._outputs)
+            self._contacts, self.ground = closed, lowest(closed)
 
     def _set(self, *references: Any) -> None:
         """Set the arguments of the kernel up to the posture, and the timing of each reference."""
-        self._clocks[:] = 0.0, 1.0, 0.0
+        self.clocks[:] = 0.0, 1.0, 0.0
         self._timings = {row: one.timing for row, one in enumerate(references) if hasattr(one, "timing")}
         first = self._timings.get(0)
         is_common = first is not None and len(self._timings) == 3 and all(map(first.agrees, self._timings.values()))
@@ -387,4 +411,4 @@ class _BodyReferences:
         arrays = [
             NO_CURVE if curve is None or isinstance(curve, Pendulum) else curve.arrays for curve in (com, momentum)
         ]
-        self._arguments = (*arrays[0], *arrays[1], *posture.arrays, *posture.workspace)
+        self.arguments = (*arrays[0], *arrays[1], *posture.arrays, *posture.workspace)

@@ -55,6 +55,7 @@ class Terms:
     momentum, momentum_bias : (6,) linear and angular momentum l about the centre of mass, and ``Adot v``
     momentum_matrix : (6, nv) ``A``
     centroidal : com to momentum_bias in one array, as ``core.rigid_body.terms`` fills it
+    arguments : those of the kernel ``fill_terms``
     """
 
     __repr__ = summary
@@ -68,7 +69,7 @@ class Terms:
         self._offset = np.array([offset for _, offset in frames_in_bodies], dtype=float).reshape(count, 12)
         self._work = workspace(tree)
         self._allocate(nv + 1, nv)
-        self._arguments = (
+        self.arguments = (
             *self._tree, self.q, self.v, self._body, self._offset, self._work, self.M, self.h, self._rows,
             self.centroidal, self._J, self._values,
         )  # fmt: skip
@@ -110,6 +111,10 @@ class Terms:
             names = ", ".join(self.frame_names) or "none"
             raise InputError(f"frame {name!r} is not among those of these terms: {names}") from None
 
+    def frame_values(self, name: str) -> np.ndarray:
+        """Return pose, velocity and bias (24,) of a frame, see ``core.rigid_body.terms``."""
+        return self._values[self.frame_names.index(name)]
+
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
         """All arrays, as inputs of other kernels.
@@ -126,4 +131,4 @@ class Terms:
             name, value, target = ("v", v, self.v) if q.shape == self.q.shape else ("q", q, self.q)
             raise InputError(f"{name} has shape {value.shape}, expected {target.shape}")
         self.q[:], self.v[:] = q, v
-        kernels.fill_terms(*self._arguments)
+        kernels.fill_terms(*self.arguments)

@@ -124,6 +124,7 @@ class BoundTables:
         self._max_residual = settings.tolerance
         self.python_tasks: list[tuple[Task, slice]] = []
         self._parts: list[Array] = []
+        self._places: dict[int, int] = {}
         self._length = 0
         self._task_table = self._make_task_table(tasks)
         wrench_frame = {} if settings.wrench_weight is None else settings.wrench_frame
@@ -204,6 +205,19 @@ class BoundTables:
         """
         return solve_tick(*self._fill_arguments(), *fast.warm_arguments, self._max_residual, numbers, self.residual)
 
+    def place(self, task: Any, part: Array | None = None) -> slice:
+        """Return the slice of the numbers of a task, or of a view on a part of them, in ``values``."""
+        numbers = task.values if part is None else part
+        first = self._places[id(task)] + _offset(task.values, numbers)
+        return slice(first, first + numbers.size)
+
+    def kernel_arguments(self, fast: "FastForm", planned: Array, step: Array) -> tuple:
+        """Return the arguments of ``core.whole_body.tick.respond`` from the state to ``residual``."""
+        return (
+            *self._first_arguments[:-1], planned, self.rate, *self.limits, step, *self._last_arguments,
+            *fast.warm_arguments, self._max_residual, self.residual,
+        )  # fmt: skip
+
     def check(self, numbers: Array) -> None:
         """Compute residuals, point forces and wrenches of the solution in ``numbers``."""
         vd, tau, f, forces, wrenches, report = np.split(numbers, self._ends[:-1])
@@ -237,6 +251,7 @@ class BoundTables:
         start = self._length
         self._parts.append(owner.values)
         self._length += len(owner.values)
+        self._places[id(owner)] = start
         return start
 
     def _make_task_table(self, tasks: Sequence[Task]) -> np.ndarray:

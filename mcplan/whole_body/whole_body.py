@@ -212,11 +212,41 @@ class WholeBodyQP:
         # with new contacts, or after a failure, other rows are active: exchanging one by one takes longer than DAQP
         is_near = tables is last_tables and self.fast.compiled.status == cp.OPTIMAL
         status = tables.fill_and_solve(self.fast, solution.numbers) if is_near else tables.fill()
+        return self.conclude(status, solution, tasks, start)
+
+    def kernel_tables(self) -> BoundTables | None:
+        """Return the tables of the last solution if a kernel alone may fill and solve the program next; else None."""
+        fast, tables = self.fast, self._tables
+        if fast is None or tables is None or not fast.warm_arguments or fast.compiled.status != cp.OPTIMAL:
+            return None
+        by_kernel = not (self._extra or self._efforts or tables.python_tasks or tables.has_external)
+        return tables if by_kernel and tables.has_last else None
+
+    def kernel_arguments(self, planned: Array, step: Array) -> tuple:
+        """Return the arguments of ``core.whole_body.tick.respond`` from the state to ``residual``.
+
+        ``planned`` are the planned force unknowns, and ``step`` (n,) the half width of the interval of the torques.
+        """
+        assert self.fast is not None
+        assert self._tables is not None
+        return self._tables.kernel_arguments(self.fast, planned, step)
+
+    def begin(self) -> None:
+        """Forget the last fill: a kernel fills the program next, see `kernel_tables` and `conclude`."""
+        self._filled, self._constant = False, 0.0
+
+    def conclude(self, status: int, solution: Solution, tasks: Sequence[Task], start: float) -> Solution | None:
+        """Return the solution of a kernel with this status; if it has none, solve the program that it has filled.
+
+        ``start`` is the time (s) at which the fill began. The result may be None, see `attempt`.
+        """
+        assert self.fast is not None
+        assert self._tables is not None
         if status == WARM_SOLVED:
             self._filled = True
             self.fast.compiled.accept_warm()
             return self._accept(solution, start)
-        self._finish_fill(status, tables, terms, tasks)
+        self._finish_fill(status, self._tables, self._tables.terms, tasks)
         self.fast.compiled.active_set_failed = True
         return self.attempt()
 

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.control.command import LoadedContact, Ramp
 from mcplan.control.controller import BALANCE_FIRST_ERROR, ROTATION_LEVER_M, WholeBodyController, contacts_along
-from mcplan.motion.limb_path import PoseSample
+from mcplan.motion.limb_path import HeldPose
 from mcplan.planning.plan import PlannedStance
 from mcplan.planning.planner import plan
 from mcplan.robot.robot_file import load_robot
@@ -43,14 +43,11 @@ def test_the_normal_force_is_along_the_normal_of_the_support(normal, approaching
 def test_a_radian_counts_as_a_displacement_of_an_arm(turn, away):
     R = Rotation.from_rotvec([0.5, -0.3, 0.8]).as_matrix()
     axis = np.array([0.48, 0.6, 0.64])
-    reference = PoseSample(R, np.ones(3), np.zeros(6), np.zeros(6), 1.0)
-    frame = SimpleNamespace(
-        R=Rotation.from_rotvec(turn * axis).as_matrix() @ R,
-        p=np.ones(3) + away,
-        velocity=np.concatenate([away, turn * axis]),
-    )
-    motion = SimpleNamespace(limbs={"sole": SimpleNamespace(sample=lambda t: reference)}, objects={})
-    measured = controller(terms=SimpleNamespace(frame=lambda name: frame), motion=motion, _t=0.0)
+    path = HeldPose((R, np.ones(3)), 0.0)
+    R_now, p_now = Rotation.from_rotvec(turn * axis).as_matrix() @ R, np.ones(3) + away
+    frame = SimpleNamespace(velocity=np.concatenate([away, turn * axis]))
+    terms = SimpleNamespace(frame=lambda name: frame, frame_values=lambda name: np.append(R_now, p_now))
+    measured = controller(terms=terms, motion=SimpleNamespace(limbs={"sole": path}, objects={}), _t=0.0)
     expected = np.sqrt(np.linalg.norm(away) ** 2 + (ROTATION_LEVER_M * turn) ** 2)
     assert measured._error("sole") == pytest.approx(expected, abs=1e-12)
     assert measured._speed("sole") == pytest.approx(expected, abs=1e-12)

@@ -31,6 +31,7 @@ from mcplan.control.phases import (
     height_over,
 )
 from mcplan.errors import SimulationFailed
+from mcplan.motion.limb_path import HeldPose
 from mcplan.motion.spline import PostureSpline
 from mcplan.motion.time_parameterization import TimeParameterization
 from mcplan.planning.timing.touchdown import touchdown_speed
@@ -380,14 +381,15 @@ def test_a_patch_is_over_its_place_up_to_a_centimetre_beside_it():
 def test_errors_and_speeds_of_a_patch_count_its_turn_with_an_arm():
     made = WholeBodyController.__new__(WholeBodyController)
     turn = Rotation.from_rotvec([0.0, 0.3, 0.0]).as_matrix()
-    frame = SimpleNamespace(R=np.eye(3), p=np.zeros(3), velocity=np.array([0.3, 0.0, 0.4, 0.0, 2.0, 0.0]))
-    reference = SimpleNamespace(R=turn, p=np.array([0.0, 0.05, 0.0]), value=np.array([0.0, 0.0, 0.3]))
-    path = SimpleNamespace(sample=lambda t: reference)
+    frame = SimpleNamespace(velocity=np.array([0.3, 0.0, 0.4, 0.0, 2.0, 0.0]))
+    path = HeldPose((turn, np.array([0.0, 0.05, 0.0])), 0.0)
+    com = SimpleNamespace(sample=lambda t: SimpleNamespace(value=np.array([0.0, 0.0, 0.3])))
     made.terms = SimpleNamespace(
-        frame=lambda name: frame, com=np.zeros(3), com_velocity=np.array([0.0, 0.2, 0.0]),
+        frame=lambda name: frame, frame_values=lambda name: np.append(np.eye(3), np.zeros(3)), com=np.zeros(3),
+        com_velocity=np.array([0.0, 0.2, 0.0]),
         v=np.r_[np.full(6, 9.0), 0.1, -0.7, 5.0],
     )  # fmt: skip
-    made.motion, made._t, made._nv = SimpleNamespace(com=path, limbs={"hand": path}, objects={}), 0.0, 8
+    made.motion, made._t, made._nv = SimpleNamespace(com=com, limbs={"hand": path}, objects={}), 0.0, 8
     assert made._error("com") == pytest.approx(0.3)
     assert made._error("hand") == pytest.approx(np.hypot(0.05, ROTATION_LEVER_M * 0.3))
     assert made._speed("com") == pytest.approx(0.2)

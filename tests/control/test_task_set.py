@@ -182,7 +182,7 @@ def test_the_price_of_preloads_is_what_the_program_would_cost_less_with_less_of_
     for share in (1.0, 0.999):
         tasks, *_, solution = leaning(robot, share * 200.0, 0.04)
         costs[share] = solution.objective
-        price = tasks._problem.preload_price()
+        price = tasks.problem.preload_price()
     assert price > 10.0
     assert (costs[1.0] - costs[0.999]) / 0.001 == pytest.approx(price, rel=0.01)
 
@@ -225,7 +225,7 @@ def test_torques_jump_only_where_what_is_unsteady_or_has_no_other_solution_asks_
     (motion, terms), tasks = standing_at(robot, settings), tasks_of(robot, settings)
 
     def after(torque, steady=True):
-        tasks._torque, tasks._previous = torque, None
+        tasks.previous = None if torque is None else type("Last", (dict,), {"tau": torque})()  # no forces are known
         tasks.follow(0.0, terms, motion)
         answer = tasks.solve(0.0, terms, motion, steady=steady)
         assert answer.ok
@@ -236,20 +236,20 @@ def test_torques_jump_only_where_what_is_unsteady_or_has_no_other_solution_asks_
     jump, step = after(last, steady=False), 1e-3 * settings.gains.torque_rate
     assert np.abs(jump - last).max() > 4 * step
     assert np.abs(after(last) - last).max() == pytest.approx(step, abs=1e-5)
-    assert tasks._torque_band.step == pytest.approx(np.full(robot.n, step))
+    assert tasks.torque_band.step == pytest.approx(np.full(robot.n, step))
     np.testing.assert_allclose(after(last + 300.0), jump, atol=1e-6)  # from there no torque within reach holds it
-    assert tasks._torque_band is None
+    assert tasks.torque_band is None
     low, high = 0.0, 300.0  # so far off torques within reach hold it, and not
     while high - low > 0.1 * step:
         middle = 0.5 * (low + high)
         after(last + middle)
         low, high = (
-            (middle, high) if tasks._torque_band and tasks._torque_band.step.max() < 1.01 * step else (low, middle)
+            (middle, high) if tasks.torque_band and tasks.torque_band.step.max() < 1.01 * step else (low, middle)
         )
     torque = last + high + 0.1 * step  # a little is wanting
     assert np.abs(after(torque) - torque).max() <= TORQUE_RATE_FACTOR * step + 1e-6
-    assert tasks._torque_band.step == pytest.approx(np.full(robot.n, TORQUE_RATE_FACTOR * step))
+    assert tasks.torque_band.step == pytest.approx(np.full(robot.n, TORQUE_RATE_FACTOR * step))
     free = tasks_of(robot, ControlSettings(gains={"torque_rate": 0.0}))
     for _ in range(2):
         free.solve(0.0, terms, motion)
-        assert free._torque_band is None
+        assert free.torque_band is None

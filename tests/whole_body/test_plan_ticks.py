@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from mcplan.control.usual_tick import UsualTick
 from mcplan.planning.plan_file import load_plan
 from mcplan.sim.simulate import Simulation
 from mcplan.whole_body.settings import UNBOUNDED
@@ -20,17 +21,36 @@ from tests.whole_body import reference
 def compare_ticks(plan, physics, every, ticks=None):
     """Simulate a plan; every so many ticks compare parameters and solution; return the number of compared ticks.
 
+    It is one number for ticks in one kernel, and one for those that are computed step by step.
+
     Rows of contacts and limits that follow from others are dropped by the kernel, and only compared by their solution.
     """
-    simulation, compared, fill = Simulation(plan, physics), [], WholeBodyQP.update_and_attempt
+    simulation, compared = Simulation(plan, physics), {True: 0, False: 0}
+    fill, respond = WholeBodyQP.update_and_attempt, UsualTick.respond
 
-    def checked(qp, terms, contacts, tasks, previous=None, limits=(), planned=None, torque_band=None):
+    def step_by_step(qp, terms, contacts, tasks, previous=None, limits=(), planned=None, torque_band=None):
         last = previous.unknowns if isinstance(previous, Solution) else previous
         solution = fill(qp, terms, contacts, tasks, previous, limits, planned, torque_band)
-        if simulation.index % every or solution is None:
-            return solution
+        if simulation.index % every == 0 and solution is not None:
+            compare(qp, terms, tasks, last, planned, torque_band, solution)
+            compared[False] += 1
+        return solution
+
+    def in_one_kernel(tick, t, is_steady):
+        tasks, terms = simulation.controller.tasks, simulation.controller.terms
+        last = tasks.previous.unknowns if tasks.previous else None
+        solution = respond(tick, t, is_steady)
+        if simulation.index % every == 0 and solution is not None:
+            for constraint, contact in tasks.held.rolling:
+                constraint.axes = contact.axes_at(terms.frame(contact.patch).R)
+            planned = simulation.controller.planned_forces.references
+            compare(tasks.problem, terms, tasks.tasks, last, planned, tasks.torque_band, solution)
+            compared[True] += 1
+        return solution
+
+    def compare(qp, terms, tasks, last, planned, torque_band, solution):
         expected = reference.parameters(qp, terms, tasks, 0.0, last, planned)
-        if len(contacts) > 1:  # rows that follow from others are dropped
+        if len(qp.contacts) > 1:  # rows that follow from others are dropped
             del expected["contact_jacobian"], expected["contact_acceleration"]
         for name in ("limit_matrix", "limit_lower"):
             expected.pop(name, None)
@@ -43,21 +63,23 @@ def compare_ticks(plan, physics, every, ticks=None):
         qp.problem.solve(solver=qp.settings.solver)
         scale = max(1.0, float(np.max(np.abs(qp.vd.value))))
         np.testing.assert_allclose(solution.vd, qp.vd.value, atol=1e-5 * scale, err_msg=f"vd, t = {simulation.t}")
-        compared.append(simulation.index)
-        return solution
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(WholeBodyQP, "update_and_attempt", checked)
+        patch.setattr(WholeBodyQP, "update_and_attempt", step_by_step)
+        patch.setattr(UsualTick, "respond", in_one_kernel)
         while (ticks is None or simulation.index < ticks) and simulation.step() is not None:
             pass
-    return len(compared)
+    return compared
 
 
 @pytest.mark.parametrize(("name", "physics"), [("step", "contact"), ("sway", "qp")])
 def test_the_kernel_solves_the_declared_program_along_a_plan(name, physics):
-    assert compare_ticks(shared.planned(name), physics, 151, 1500) >= 9
+    compared = compare_ticks(shared.planned(name), physics, 151, 1500)
+    assert sum(compared.values()) >= 9
+    assert compared[True] >= 5
+    assert compared[False] >= 1
 
 
 if __name__ == "__main__":
     for path in sys.argv[1:]:
-        print(path, compare_ticks(load_plan(path), "contact", 200), "ticks agree")
+        print(path, sum(compare_ticks(load_plan(path), "contact", 200).values()), "ticks agree")

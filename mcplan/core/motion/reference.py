@@ -4,6 +4,8 @@ A pose is (24,) as ``core.rigid_body.frame.frame_motion`` writes it: rotation (r
 acceleration, each linear then angular.
 """
 
+import math
+
 from mcplan.core.algebra.minimum_jerk import add_decaying_rotation, add_pieces, minimum_jerk, posture, quintic, turn
 from mcplan.core.algebra.rotation import quaternion_to_matrix
 from mcplan.core.jit import jit
@@ -198,6 +200,22 @@ def sample_posture_pose(
         pose[POSITION + k] += error[k]
     add_pieces(pieces, t, pose[POSITION:VELOCITY], pose[VELOCITY:ANGULAR_VELOCITY], pose[ACCELERATION:])
     return progress
+
+
+@jit
+def pose_distance(a, b, lever):
+    """Return the distance (m) of two poses (12 or more): that of their positions, with the angle times a lever (m)."""
+    square, trace, sine = 0.0, 0.0, 0.0
+    for i in range(3):
+        square += (a[POSITION + i] - b[POSITION + i]) ** 2
+        j, k = (i + 1) % 3, (i + 2) % 3
+        twist = 0.0  # 2 sin(angle) times the axis is the vector of the skew part of R_b R_a'
+        for m in range(3):
+            trace += a[3 * i + m] * b[3 * i + m]
+            twist += b[3 * k + m] * a[3 * j + m] - b[3 * j + m] * a[3 * k + m]
+        sine += twist * twist
+    angle = math.atan2(0.5 * math.sqrt(sine), 0.5 * (trace - 1.0))
+    return math.sqrt(square + (lever * angle) ** 2)
 
 
 @jit

@@ -1,0 +1,155 @@
+"""Usual tick: only the state has changed since the last one, so two kernels do all of it (`core.whole_body.tick`).
+
+`lay_out` collects their arguments after a tick that was computed step by step. They hold as long as state of the
+machine, references, contacts, force limits and stiffness stay the same.
+"""
+
+import time
+
+import numpy as np
+
+from mcplan.control.avoidance import Avoidance
+from mcplan.control.contact_detectors import SLIP_SPEED_M_S, SlipDetector
+from mcplan.control.held_contacts import PlannedForces
+from mcplan.control.joint_torques import JointImpedance
+from mcplan.control.machine import Machine
+from mcplan.control.motion import Motion
+from mcplan.control.stepping import Stepping
+from mcplan.control.task_set import TaskSet
+from mcplan.core.whole_body import tick as kernel
+from mcplan.core.whole_body.solve import SOLVED
+from mcplan.robot.terms import Terms
+from mcplan.scene.allowed_pose import MAX_DEVIATION
+from mcplan.scene.contact import Contact
+from mcplan.util.arrays import read_only
+from mcplan.whole_body.packed import is_unchanged
+from mcplan.whole_body.solution import Solution
+from mcplan.whole_body.tables import BoundTables
+from mcplan.whole_body.tasks.pose import LinkPoseTask
+from mcplan.whole_body.whole_body import WholeBodyQP
+
+NO_IMPEDANCE = np.zeros(0), np.zeros(0), 0.0, read_only(np.zeros(0)), 0.0, np.zeros(0), np.zeros(0)
+"""Arguments of the joint impedance where there is none."""
+
+
+class UsualTick:
+    """Arguments of the kernels of a usual tick.
+
+    Parameters
+    ----------
+    terms, motion, machine, tasks, forces, impedance, detector, stepping : parts of the controller.
+    largest_error : capture-point error (m) beyond which the rate of torques is not bounded.
+
+    Attributes
+    ----------
+    torque : (n,) commanded torques of the last call of `respond` (N m); None: joint impedance is not applied yet.
+    """
+
+    def __init__(
+        self,
+        terms: Terms,
+        motion: Motion,
+        machine: Machine,
+        tasks: TaskSet,
+        forces: PlannedForces,
+        impedance: JointImpedance | None,
+        detector: SlipDetector,
+        stepping: Stepping,
+        largest_error: float,
+    ):
+        self._terms, self._motion, self._machine, self._tasks = terms, motion, machine, tasks
+        self._forces, self._impedance, self._detector, self._stepping = forces, impedance, detector, stepping
+        self._largest_error = largest_error
+        self._report = np.zeros(kernel.REPORTED)
+        self._closed: tuple[Contact, ...] = ()
+        self._limbs: list[tuple[LinkPoseTask, slice]] = []
+        self._shares: tuple[float, ...] = ()
+        self._sent_size = terms.q.size - 7 if impedance else 0
+        self._inputs: tuple = ()
+        self._observed: tuple = ()
+        self._fixed: tuple = ()
+        self._problem: WholeBodyQP
+        self._avoidance: Avoidance
+        self._tables: BoundTables
+        self.torque: np.ndarray | None = None
+
+    def lay_out(self, watches_slips: bool) -> None:
+        """Collect the arguments for the next ticks, unless Python has to look at something in each of them.
+
+        Without measured wrenches slips are not watched.
+        """
+        tasks, motion, terms, problem = self._tasks, self._motion, self._terms, self._tasks.problem
+        self._inputs = self._observed = ()
+        if not isinstance(problem, WholeBodyQP) or tasks.avoidance is None or tasks.further or self._detector.slips:
+            return
+        balance, tables = self._stepping.balance_arguments(self._machine.phase, motion), problem.kernel_tables()
+        if balance is None or tables is None or not tasks.held.final_shares:
+            return
+        least_depth, balance_arguments = balance
+        self._observed = (
+            np.array([SLIP_SPEED_M_S if watches_slips else np.inf, MAX_DEVIATION, least_depth]), *terms.arguments,
+            *self._detector.arguments(motion.closed, terms)[1:], *tasks.held.free_bounds[:-1], *balance_arguments,
+        )  # fmt: skip
+        body, places = tasks.body, [tables.place(task) for task in (tasks.com, tasks.momentum)]
+        places += [tables.place(tasks.trunk, tasks.trunk.reference), tables.place(tasks.posture)]
+        planned, target = self._forces.arranged(tables.patches, tables.force_slices)
+        rolling = tasks.held.rolling
+        self._fixed = (
+            body.clocks, *body.arguments, body.ground, body.size, *body.outputs,
+            np.array([place.start for place in places]), target, self._forces.gain, *tasks.avoidance.arguments,
+            *problem.kernel_arguments(planned, tasks.torque_steps), self._largest_error,
+            np.array([tables.contacts.index(constraint) for constraint, _ in rolling], np.int64),
+            np.array([contact.R.T @ contact.axes for _, contact in rolling]).reshape(-1, 3, 3),
+            *(self._impedance.arguments if self._impedance else NO_IMPEDANCE), self._report,
+        )  # fmt: skip
+        self._limbs = [(tasks.limbs[patch], tables.place(tasks.limbs[patch])) for patch in motion.limbs]
+        self._problem, self._avoidance, self._tables = problem, tasks.avoidance, tables
+        self._closed, self._shares, self._inputs = motion.closed, tasks.held.final_shares, self._present_inputs()
+
+    def _present_inputs(self) -> tuple:
+        """Return the objects that have to stay the same."""
+        motion = self._motion
+        return (
+            self._machine.events[-1], motion.com, motion.angular_momentum, motion.posture, motion.closed,
+            *motion.limbs.values(), None, *motion.contacts.values(),
+        )  # fmt: skip
+
+    def observe(self, q: np.ndarray, v: np.ndarray) -> bool:
+        """Update the terms to the state (q, v); return whether contacts and balance are as usual.
+
+        If not, or if nothing is laid out, the terms may be out of date.
+        """
+        return bool(self._observed) and self._motion.closed is self._closed and kernel.observe(q, v, *self._observed)
+
+    def respond(self, t: float, is_steady: bool) -> Solution | None:
+        """Return the solution of the program at time t (s); None, without effect, if something has changed.
+
+        If the state ``is_steady``, the rate of torques is bounded.
+        """
+        tasks, motion, last, start = self._tasks, self._motion, self._tasks.previous, time.perf_counter()
+        if not is_unchanged(self._present_inputs(), self._inputs) or tasks.shares(t, motion) != self._shares:
+            return None
+        if tasks.problem is not self._problem or self._problem.kernel_tables() is not self._tables or last is None:
+            return None
+        self._problem.begin()
+        tasks.body.prepare(t, motion)
+        tasks.follow_limbs(t, motion)
+        for task, place in self._limbs:
+            self._tables.values[place] = task.values
+        self._avoidance.advance(self._terms, motion)
+        tasks.bound_torques(is_steady)
+        solution, sent = Solution(self._tables), np.empty(self._sent_size)
+        status = kernel.respond(
+            self._avoidance.tick, tasks.torque_band is not None, last.f, last.tau, solution.numbers, sent, *self._fixed
+        )
+        self._avoidance.near_count = int(self._report[kernel.NEAR_ROWS])
+        self.torque = sent if status == SOLVED and self._impedance else None
+        if self.balance_error > self._largest_error:
+            tasks.torque_band = None
+        answer = self._problem.conclude(status, solution, tasks.tasks, start)
+        return tasks.complete(t, self._terms, self._forces.references, answer)
+
+    @property
+    def balance_error(self) -> float:
+        """Capture-point error of the last call of `respond` (m)."""
+        return self._report.item(kernel.CAPTURE_ERROR)

@@ -1,0 +1,87 @@
+"""Ticks in one kernel against ticks that are computed step by step, and what makes them look."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from mcplan.control.usual_tick import UsualTick
+from mcplan.core.whole_body.tick import DEPTH, FREE_MOTION, SLIDING, turn_axes
+from mcplan.motion.spline import Spline
+from mcplan.sim.simulate import Simulation
+from tests import shared
+
+
+def states(name, physics, ticks, by_kernel, change=None):
+    """Return the states along a plan, and in how many ticks one kernel did all; ``change`` is called in the middle."""
+    simulation, count, respond = Simulation(shared.planned(name), physics), 0, UsualTick.respond
+
+    def counted(tick, *arguments):
+        nonlocal count
+        solution = respond(tick, *arguments) if by_kernel else None
+        count += solution is not None
+        return solution
+
+    rows = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(UsualTick, "respond", counted)
+        if not by_kernel:
+            patch.setattr(UsualTick, "observe", lambda tick, q, v: False)
+        for k in range(ticks):
+            if change is not None and k == ticks // 2:
+                change(simulation)
+            simulation.step()
+            rows.append(np.concatenate([simulation.physics.q, simulation.physics.v]))
+    return np.array(rows), count
+
+
+def raise_com_reference(simulation):
+    """Replace the reference of the centre of mass by one that rises."""
+    motion = simulation.controller.motion
+    value = motion.com.sample(simulation.t).value
+    motion.com = Spline.to_rest(value, value + np.array([0.0, 0.0, 0.02]), 0.2, start_time=simulation.t)
+
+
+def drop_preloads(simulation):
+    """Drop the preloads of all contacts for a while."""
+    simulation.controller.tasks._preload_drop_time = simulation.t
+
+
+@pytest.mark.parametrize(("name", "physics", "change"), [
+    ("step", "contact", None),
+    ("sway", "qp", None),
+    ("step", "contact", raise_com_reference),
+    ("step", "contact", drop_preloads),
+])  # fmt: skip
+def test_ticks_in_one_kernel_lead_to_the_states_of_ticks_step_by_step(name, physics, change):
+    in_one, count = states(name, physics, 1200, True, change)
+    step_by_step, none = states(name, physics, 1200, False, change)
+    assert count > 700
+    assert none == 0
+    np.testing.assert_allclose(in_one, step_by_step, rtol=0, atol=1e-9)
+
+
+def test_a_robot_that_slides_turns_or_falls_is_looked_at():
+    simulation = Simulation(shared.planned("step"), "contact")
+    for _ in range(100):
+        simulation.step()
+    usual, q, v = simulation.controller._usual, simulation.physics.q, simulation.physics.v
+    bounds, usual_bounds = usual._observed[0], usual._observed[0].copy()
+    assert usual.observe(q, v)
+    pushed = v + np.r_[0.8, np.zeros(len(v) - 1)]  # the whole robot moves, its soles with it
+    for watched in (SLIDING, DEPTH):
+        bounds[:] = np.inf, np.inf, -np.inf
+        assert usual.observe(q, pushed)
+        bounds[watched] = usual_bounds[watched]
+        assert not usual.observe(q, pushed)
+    bounds[:] = np.inf, -1.0, -np.inf  # no free motion is that small
+    assert bounds[FREE_MOTION] == -1.0
+    assert not usual.observe(q, v)
+
+
+def test_axes_of_a_rolling_patch_turn_with_it():
+    contact = replace(shared.soles()[0], R=Rotation.from_rotvec([0.2, -0.4, 0.1]).as_matrix())
+    R, axes = Rotation.from_rotvec([0.5, 0.3, -0.8]).as_matrix(), np.empty(9)
+    turn_axes(R.ravel(), np.ascontiguousarray(contact.R.T @ contact.axes), axes)
+    np.testing.assert_allclose(axes.reshape(3, 3), R @ contact.R.T @ contact.axes, atol=1e-14)

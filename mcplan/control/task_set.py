@@ -380,15 +380,21 @@ class _BodyReferences:
 
     def write(self, t: float, terms: Terms, motion: Motion) -> float:
         """Write the references at time t (s); return the capture-point error (m)."""
-        self.prepare(t, motion)
+        self.prepare(motion)
+        self.set_time(t, motion)
         return write_body(*self.arguments, self.clocks, terms.centroidal, self.ground, self.size, *self.outputs)
 
-    def prepare(self, t: float, motion: Motion) -> None:
-        """Set the arguments of the kernel at time t (s)."""
+    def prepare(self, motion: Motion) -> None:
+        """Set the arguments of the kernel for the present references and contacts."""
         references = motion.com, motion.angular_momentum, motion.posture
         if not is_unchanged(references, self._references):
             self._references = references
             self._set(*references)
+        if (closed := motion.closed) is not self._contacts:
+            self._contacts, self.ground = closed, lowest(closed)
+
+    def set_time(self, t: float, motion: Motion) -> None:
+        """Set the arguments of the kernel that change with time t (s)."""
         if self._timing is not None:
             self.clocks[:] = self._timing.at(t)
         else:
@@ -397,8 +403,6 @@ class _BodyReferences:
                 self.clocks[row] = timing.at(t)
         if isinstance(motion.com, Pendulum):
             self._com.position, self._com.velocity, self._com.acceleration = motion.com.sample(t)
-        if (closed := motion.closed) is not self._contacts:
-            self._contacts, self.ground = closed, lowest(closed)
 
     def _set(self, *references: Any) -> None:
         """Set the arguments of the kernel up to the posture, and the timing of each reference."""

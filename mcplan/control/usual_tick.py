@@ -132,7 +132,7 @@ class UsualTick:
         if tasks.problem is not self._problem or self._problem.kernel_tables() is not self._tables or last is None:
             return None
         self._problem.begin()
-        tasks.body.prepare(t, motion)
+        tasks.body.set_time(t, motion)
         tasks.follow_limbs(t, motion)
         for task, place in self._limbs:
             self._tables.values[place] = task.values

@@ -276,7 +276,7 @@ class PosturePath(PosePath):
         self.swing_time = min(max(begin, start_time + T_lift), approach_begin)
         self.approach_time, self.end_time = approach_begin, max(finish, start_time)
         self._arguments = (
-            robot.tree, *robot.frame(patch), workspace(robot.tree), *posture.arrays, *posture.workspace,
+            *robot.tree, *robot.frame(patch), workspace(robot.tree), *posture.arrays, *posture.workspace,
             begin, max(approach_begin - begin, 1e-9), max(finish - approach_begin, 0.0), self._start_error,
             np.array(nonzero, float).reshape(-1, 5),
         )  # fmt: skip
@@ -383,7 +383,7 @@ class PatchOrientation(OrientationReference):
     def __init__(self, robot: Robot, patch: str, posture: PostureSpline, start: np.ndarray):
         pose, scratch = np.zeros(24), (np.empty((4, 3, 3)), np.empty(24))
         self._arguments = (
-            robot.tree, *robot.frame(patch), workspace(robot.tree), *posture.arrays, *posture.workspace,
+            *robot.tree, *robot.frame(patch), workspace(robot.tree), *posture.arrays, *posture.workspace,
         )  # fmt: skip
         self._initial_error, self._scratch = np.zeros(3), scratch
         self.write(posture.start_time, pose)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.core.motion.reference import sample_law, scale_rates
+from mcplan.core.motion.reference import sample_law, scale_pose_rates
 from mcplan.motion.limb_path import LimbPath, PoseSample, PosturePath
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.robot.pose import Pose
@@ -196,7 +196,7 @@ class TimedPath:
         """Write the reference of a limb at time t to ``pose`` (24,), see `PosePath.write`; return the tightness."""
         s, rate, change = self.timing.at(t)
         tightness = self.path.write(s, pose)  # type: ignore[union-attr]
-        scale_rates(rate, change, pose[12:18], pose[18:])
+        scale_pose_rates(rate, change, pose)
         return tightness
 
     def nominal_sample(self, t: float) -> Any:
@@ -228,7 +228,12 @@ class TimedPath:
     @property
     def end_time(self) -> float:
         """Time from which the end is held (s); a limb may arrive after the body."""
-        return self._time_at(self.path.end_time)
+        return self.start_time + self.timing.delay + self._duration
+
+    @cached_property
+    def _duration(self) -> float:
+        """Time from start to end at the full rate of the clock (s)."""
+        return self.law.time_of(self.path.end_time)
 
     @property
     def swing_time(self) -> float:

@@ -12,6 +12,7 @@ from mcplan.core.jit import jit
 from mcplan.core.motion.balance import capture_point_error
 from mcplan.core.rigid_body.frame import frame_motion
 from mcplan.core.rigid_body.manifold import integrate
+from mcplan.core.rigid_body.tree import Tree
 
 POSITION, VELOCITY, ANGULAR_VELOCITY, ACCELERATION, ANGULAR_ACCELERATION = 9, 12, 15, 18, 21
 """First entries of the parts of a pose; the rotation begins at 0."""
@@ -147,14 +148,14 @@ def sample_rotation(phi, begin, T, start, end, t, scratch, pose):
 
 @jit
 def sample_posture_rotation(
-    tree, body, offset, work, times, lengths, linear, phi, start, end, end_velocity, scratch, q, v, vd,
+    topology, joint, inertia, armature, body, offset, work, times, lengths, linear, phi, start, end, end_velocity, scratch, q, v, vd,
     error, t, turn_scratch, motion, pose,
 ):  # fmt: skip
     """Sample the orientation of a frame along a posture spline, with an initial error that is blended out.
 
     Parameters
     ----------
-    tree, body, offset, work : of the frame, see ``frame_motion``
+    topology .. work : tree and frame, see ``frame_motion``; arrays are passed to a kernel faster than tuples
     times .. vd : see ``sample_posture``
     error : (3,) rotation vector of the error at the start
     t : s
@@ -162,7 +163,7 @@ def sample_posture_rotation(
     pose : (24,) out, without its linear parts
     """
     sample_posture(times, lengths, linear, phi, start, end, end_velocity, t, scratch, q, v, vd)
-    frame_motion(tree, q, v, vd, body, offset, work, motion)
+    frame_motion(Tree(topology, joint, inertia, armature), q, v, vd, body, offset, work, motion)
     begin, finish = times[0], times[lengths.size]
     if t < finish:
         add_decaying_rotation(error, (t - begin) / (finish - begin), finish - begin, turn_scratch, motion)
@@ -175,14 +176,14 @@ def sample_posture_rotation(
 
 @jit
 def sample_posture_pose(
-    tree, body, offset, work, times, lengths, linear, phi, start, end, end_velocity, scratch, q, v, vd,
+    topology, joint, inertia, armature, body, offset, work, times, lengths, linear, phi, start, end, end_velocity, scratch, q, v, vd,
     begin, span, ahead, error, pieces, t, pose,
 ):  # fmt: skip
     """Sample the pose of a frame that runs ahead of a posture spline; return the progress of its lead, 0 to 1.
 
     Parameters
     ----------
-    tree, body, offset, work : of the frame, see ``frame_motion``
+    topology .. work : tree and frame, see ``frame_motion``; arrays are passed to a kernel faster than tuples
     times .. vd : see ``sample_posture``
     begin, span : start and duration of the gain of lead (s)
     ahead : largest lead (s)
@@ -195,7 +196,7 @@ def sample_posture_pose(
     rate, change = 1.0 + ahead * slope / span, ahead * bend / (span * span)
     sample_posture(times, lengths, linear, phi, start, end, end_velocity, t + ahead * progress, scratch, q, v, vd)
     scale_rates(rate, change, v, vd)
-    frame_motion(tree, q, v, vd, body, offset, work, pose)
+    frame_motion(Tree(topology, joint, inertia, armature), q, v, vd, body, offset, work, pose)
     for k in range(3):
         pose[POSITION + k] += error[k]
     add_pieces(pieces, t, pose[POSITION:VELOCITY], pose[VELOCITY:ANGULAR_VELOCITY], pose[ACCELERATION:])
@@ -216,6 +217,12 @@ def pose_distance(a, b, lever):
         sine += twist * twist
     angle = math.atan2(0.5 * math.sqrt(sine), 0.5 * (trace - 1.0))
     return math.sqrt(square + (lever * angle) ** 2)
+
+
+@jit
+def scale_pose_rates(rate, change, pose):
+    """Turn the rates of a pose (24,) by a parameter into those by time, in place, see ``scale_rates``."""
+    scale_rates(rate, change, pose[VELOCITY:ACCELERATION], pose[ACCELERATION:])
 
 
 @jit

@@ -80,6 +80,7 @@ class HeldContacts:
         self._inputs: tuple = ()
         self._constraints: tuple[ContactConstraint, ...] = ()
         self.rolling: list[tuple[ContactConstraint, Contact]] = []
+        self._free: Sequence[_ClosedContact] | None = None
         self.free_bounds: tuple[np.ndarray, ...] = ()
         self._initial_constraints: dict[Contact, tuple[ContactConstraint, np.ndarray]] = {}
         """Constraints with their initial values, built before the run, because building takes longer than a tick."""
@@ -126,15 +127,18 @@ class HeldContacts:
         self.rolling = [(entry.constraint, entry.loaded.contact) for entry in entries if entry.loaded.contact.rolls]
         self._shares, self._inputs = (shares, inputs) if is_settled else ((), ())
         if is_settled:
-            free = [entry for entry in entries if entry.has_free_direction]
-            poses = [np.append(entry.constraint.R, entry.constraint.p) for entry in free]
-            index = [terms.frame_names.index(entry.loaded.contact.patch) for entry in free]
-            projections = [entry.loaded.contact.free for entry in free]
-            self.free_bounds = (
-                np.array(projections).reshape(-1, 6, 6), np.array(poses).reshape(-1, 12), np.array(index, np.int64),
-                terms.arrays[-1],
-            )  # fmt: skip
+            self._bound_free_motion([entry for entry in entries if entry.has_free_direction], terms)
         return self._constraints
+
+    def _bound_free_motion(self, free: Sequence[_ClosedContact], terms: Terms) -> None:
+        """Set the present poses of contacts with free directions, from which their motion is bounded."""
+        if self._free is None or not is_unchanged(free, self._free):
+            self._free = free
+            index = [terms.frame_names.index(entry.loaded.contact.patch) for entry in free]
+            projections = np.array([entry.loaded.contact.free for entry in free]).reshape(-1, 6, 6)
+            self.free_bounds = projections, np.zeros((len(free), 12)), np.array(index, np.int64), terms.arrays[-1]
+        for pose, entry in zip(self.free_bounds[1], free, strict=True):
+            pose[:9], pose[9:] = entry.constraint.R.ravel(), entry.constraint.p
 
     @property
     def final_shares(self) -> tuple[float, ...]:

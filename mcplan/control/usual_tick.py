@@ -70,7 +70,8 @@ class UsualTick:
         self._fixed: tuple = ()
         self._problem: WholeBodyQP
         self._avoidance: Avoidance
-        self._tables: BoundTables
+        self._tables: BoundTables | None = None
+        self._free_bounds: tuple = ()
         self.torque: np.ndarray | None = None
 
     def lay_out(self, watches_slips: bool) -> None:
@@ -79,11 +80,15 @@ class UsualTick:
         Without measured wrenches slips are not watched.
         """
         tasks, motion, terms, problem = self._tasks, self._motion, self._terms, self._tasks.problem
-        self._inputs = self._observed = ()
+        inputs, shares, last = self._present_inputs(), tasks.held.final_shares, self._inputs
+        self._inputs, observed, self._observed = (), self._observed, ()
         if not isinstance(problem, WholeBodyQP) or tasks.avoidance is None or tasks.further or self._detector.slips:
             return
         balance, tables = self._stepping.balance_arguments(self._machine.phase, motion), problem.kernel_tables()
-        if balance is None or tables is None or not tasks.held.final_shares:
+        if balance is None or tables is None or not shares:
+            return
+        if tables is self._tables and tasks.held.free_bounds is self._free_bounds and is_unchanged(inputs, last):
+            self._inputs, self._observed, self._shares = last, observed, shares  # only a pose or a share has changed
             return
         least_depth, balance_arguments = balance
         self._observed = (
@@ -104,7 +109,8 @@ class UsualTick:
         )  # fmt: skip
         self._limbs = [(tasks.limbs[patch], tables.place(tasks.limbs[patch])) for patch in motion.limbs]
         self._problem, self._avoidance, self._tables = problem, tasks.avoidance, tables
-        self._closed, self._shares, self._inputs = motion.closed, tasks.held.final_shares, self._present_inputs()
+        self._closed, self._shares, self._inputs = motion.closed, shares, inputs
+        self._free_bounds = tasks.held.free_bounds
 
     def _present_inputs(self) -> tuple:
         """Return the objects that have to stay the same."""
@@ -129,16 +135,18 @@ class UsualTick:
         tasks, motion, last, start = self._tasks, self._motion, self._tasks.previous, time.perf_counter()
         if not is_unchanged(self._present_inputs(), self._inputs) or tasks.shares(t, motion) != self._shares:
             return None
-        if tasks.problem is not self._problem or self._problem.kernel_tables() is not self._tables or last is None:
+        if tasks.problem is not self._problem or (tables := self._problem.kernel_tables()) is not self._tables:
             return None
+        assert tables is not None
+        assert last is not None
         self._problem.begin()
         tasks.body.set_time(t, motion)
         tasks.follow_limbs(t, motion)
         for task, place in self._limbs:
-            self._tables.values[place] = task.values
+            tables.values[place] = task.values
         self._avoidance.advance(self._terms, motion)
         tasks.bound_torques(is_steady)
-        solution, sent = Solution(self._tables), np.empty(self._sent_size)
+        solution, sent = Solution(tables), np.empty(self._sent_size)
         status = kernel.respond(
             self._avoidance.tick, tasks.torque_band is not None, last.f, last.tau, solution.numbers, sent, *self._fixed
         )

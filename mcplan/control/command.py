@@ -66,6 +66,11 @@ class Ramp:
     start_time: float
     duration: float
 
+    @property
+    def end_time(self) -> float:
+        """Time from which the limit is constant (s)."""
+        return self.start_time + self.duration
+
     def value(self, t: float) -> float:
         """Return the limit at time t."""
         if self.duration <= 0.0:

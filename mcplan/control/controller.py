@@ -227,7 +227,7 @@ class WholeBodyController:
             if self.impedance is not None:
                 tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self._nv], tau)
             if usual:
-                usual.lay_out(measured)
+                usual.lay_out(t, measured)
         self._update_clock(t, balance_error)
         forces = solution.forces
         self.objects.last_forces = forces
@@ -260,7 +260,9 @@ class WholeBodyController:
                 for name, path in motion.limbs.items()
                 if isinstance(path, TimedPath)
             ]
-            error = max(balance_error, max(limbs, default=0.0) / (LIMB_TOLERANCE_FACTOR * s.timing.com_tolerance))
+            error = max(
+                balance_error, *[limb / (LIMB_TOLERANCE_FACTOR * s.timing.com_tolerance) for limb in limbs], 0.0
+            )
         motion.clock.advance(self.dt, error)
 
     def _object_outputs(self, solution: Solution) -> tuple[np.ndarray | None, dict[str, PointLoads]]:

@@ -141,9 +141,9 @@ class HeldContacts:
             pose[:9], pose[9:] = entry.constraint.R.ravel(), entry.constraint.p
 
     @property
-    def final_shares(self) -> tuple[float, ...]:
-        """Shares of preloads and grips for which `fill_all` computes nothing; empty while a ramp lasts."""
-        return self._shares if self.stiffness_share == 1.0 else ()
+    def is_settled(self) -> bool:
+        """Whether `fill_all` computes nothing until a share, a contact, a ramp or a free pose changes."""
+        return bool(self._shares)
 
     def fill(self, t: float, loaded: LoadedContact, terms: Terms, grip_share: float) -> ContactConstraint:
         """Return the constraint of a contact at time t (s); ``grip_share`` is the usable share of grip force limits."""

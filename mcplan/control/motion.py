@@ -360,6 +360,11 @@ class Motion:
         """Return the fraction of a grip's force and moment limits that the program may use at time t (s)."""
         return self._grip_ramp.value(t)
 
+    @property
+    def shares_end_time(self) -> float:
+        """Time from which `grip_share` and `preload_share` are constant (s)."""
+        return max(self._grip_ramp.end_time, self._preload_ramp.end_time)
+
     def preload_share(self, t: float) -> float:
         """Return the fraction of the contact preloads that is commanded at time t (s)."""
         return self._preload_ramp.value(t)

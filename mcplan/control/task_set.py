@@ -39,6 +39,9 @@ NO_GAINS: Mapping[str, float] = {}
 NO_CURVE = np.zeros(1), np.zeros(0), np.zeros((0, 6, 3)), np.zeros((2, 3, 3))
 """Arguments of ``core.motion.reference.sample_curve`` without a curve."""
 
+NO_LAW = np.zeros(0), np.zeros((0, 7)), np.zeros(2)
+"""Arguments of ``core.motion.reference.sample_law`` without a common time parameterization."""
+
 STIFFNESS_RETURN_S = 0.5
 """Time in which the contact stiffness returns after it was dropped (s). Preloads stay dropped for this time, and return
 within as long."""
@@ -117,7 +120,7 @@ class TaskSet:
         self._limits = (self.avoidance,) if self.avoidance else ()
         self.held = HeldContacts(s, objects)
         self._dt, self.torque_steps = dt, dt * torque_steps(robot, s.gains.torque_rate)
-        self._preload_drop_time = -np.inf
+        self.preload_drop_time = -np.inf
         self.previous: Solution | None = None
         self._cached_tasks: tuple[tuple, tuple[Task, ...]] = ((), ())
         self._contacts: tuple[ContactConstraint, ...] = ()
@@ -239,8 +242,13 @@ class TaskSet:
 
     def shares(self, t: float, motion: Motion) -> tuple[float, float]:
         """Return the fractions of preloads and of the limits of grips that apply at time t (s)."""
-        drop = min(max((t - self._preload_drop_time) / STIFFNESS_RETURN_S - 1.0, 0.0), 1.0)
+        drop = min(max((t - self.preload_drop_time) / STIFFNESS_RETURN_S - 1.0, 0.0), 1.0)
         return motion.preload_share(t) * drop, motion.grip_share(t)
+
+    def has_final_shares(self, t: float, motion: Motion) -> bool:
+        """Whether from time t (s) on `shares` and the stiffness of contacts are constant."""
+        is_whole = self.held.stiffness_share == 1.0 and t >= self.preload_drop_time + 2.0 * STIFFNESS_RETURN_S
+        return is_whole and self.held.is_settled and t >= motion.shares_end_time
 
     def complete(
         self, t: float, terms: Terms, planned: Mapping[str, np.ndarray] | None, solution: Solution | None
@@ -252,8 +260,12 @@ class TaskSet:
 
     def bound_torques(self, steady: bool) -> None:
         """Bound the rate of the torques in this tick, if the settings do and the state is ``steady``."""
-        is_bounded, last = steady and self.settings.gains.torque_rate > 0.0, self.previous
+        is_bounded, last = self.bounds_torques(steady), self.previous
         self.torque_band = TorqueBand(last.tau, self.torque_steps) if is_bounded and last is not None else None
+
+    def bounds_torques(self, steady: bool) -> bool:
+        """Return whether the rate of the torques is bounded in this tick."""
+        return steady and self.settings.gains.torque_rate > 0.0
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -287,7 +299,7 @@ class TaskSet:
             and self.problem.preload_price() > PRELOAD_COST_FRACTION * com_cost
         )
         if is_disturbed:
-            self._preload_drop_time = t
+            self.preload_drop_time = t
         return is_disturbed
 
     def _tasks(self, limbs: Iterable[str], closed: Sequence[Contact]) -> list[Task]:
@@ -321,7 +333,7 @@ class TaskSet:
         contacts = self._contacts
         has_preload = any(contact.preload > 0.0 for contact in contacts)
         if has_preload:
-            self._preload_drop_time = t
+            self.preload_drop_time = t
             for contact in contacts:
                 contact.preload = 0.0
         return has_preload
@@ -393,6 +405,13 @@ class _BodyReferences:
         if (closed := motion.closed) is not self._contacts:
             self._contacts, self.ground = closed, lowest(closed)
 
+    def law_time(self, t: float, motion: Motion) -> tuple[float, float, float]:
+        """Return the time in `law` at time t (s), and rate and change of the clock; set other clocks."""
+        if self._timing is not None:
+            return self._timing.law_time(t)
+        self.set_time(t, motion)
+        return 0.0, 1.0, 0.0
+
     def set_time(self, t: float, motion: Motion) -> None:
         """Set the arguments of the kernel that change with time t (s)."""
         if self._timing is not None:
@@ -411,6 +430,7 @@ class _BodyReferences:
         first = self._timings.get(0)
         is_common = first is not None and len(self._timings) == 3 and all(map(first.agrees, self._timings.values()))
         self._timing = first if is_common else None
+        self.law = NO_LAW if self._timing is None else self._timing.law.arrays
         com, momentum, posture = [getattr(reference, "path", reference) for reference in references]
         arrays = [
             NO_CURVE if curve is None or isinstance(curve, Pendulum) else curve.arrays for curve in (com, momentum)

@@ -42,6 +42,7 @@ class UsualTick:
 
     Attributes
     ----------
+    balance_error : capture-point error of the last call of `respond` (m).
     torque : (n,) commanded torques of the last call of `respond` (N m); None: joint impedance is not applied yet.
     """
 
@@ -63,7 +64,7 @@ class UsualTick:
         self._report = np.zeros(kernel.REPORTED)
         self._closed: tuple[Contact, ...] = ()
         self._limbs: list[tuple[LinkPoseTask, slice]] = []
-        self._shares: tuple[float, ...] = ()
+        self._drop_time, self.balance_error = -np.inf, 0.0
         self._sent_size = terms.q.size - 7 if impedance else 0
         self._inputs: tuple = ()
         self._observed: tuple = ()
@@ -74,21 +75,22 @@ class UsualTick:
         self._free_bounds: tuple = ()
         self.torque: np.ndarray | None = None
 
-    def lay_out(self, watches_slips: bool) -> None:
-        """Collect the arguments for the next ticks, unless Python has to look at something in each of them.
+    def lay_out(self, t: float, watches_slips: bool) -> None:
+        """Collect the arguments for the ticks after time t (s), unless Python has to look at something in each of them.
 
         Without measured wrenches slips are not watched.
         """
         tasks, motion, terms, problem = self._tasks, self._motion, self._terms, self._tasks.problem
-        inputs, shares, last = self._present_inputs(), tasks.held.final_shares, self._inputs
+        inputs, last = self._present_inputs(), self._inputs
         self._inputs, observed, self._observed = (), self._observed, ()
         if not isinstance(problem, WholeBodyQP) or tasks.avoidance is None or tasks.further or self._detector.slips:
             return
         balance, tables = self._stepping.balance_arguments(self._machine.phase, motion), problem.kernel_tables()
-        if balance is None or tables is None or not shares:
+        if balance is None or tables is None or not tasks.has_final_shares(t, motion):
             return
+        self._drop_time = tasks.preload_drop_time
         if tables is self._tables and tasks.held.free_bounds is self._free_bounds and is_unchanged(inputs, last):
-            self._inputs, self._observed, self._shares = last, observed, shares  # only a pose or a share has changed
+            self._inputs, self._observed = last, observed  # only a pose or a share has changed
             return
         least_depth, balance_arguments = balance
         self._observed = (
@@ -100,7 +102,7 @@ class UsualTick:
         planned, target = self._forces.arranged(tables.patches, tables.force_slices)
         rolling = tasks.held.rolling
         self._fixed = (
-            body.clocks, *body.arguments, body.ground, body.size, *body.outputs,
+            *body.law, body.clocks, *body.arguments, body.ground, body.size, *body.outputs,
             np.array([place.start for place in places]), target, self._forces.gain, *tasks.avoidance.arguments,
             *problem.kernel_arguments(planned, tasks.torque_steps), self._largest_error,
             np.array([tables.contacts.index(constraint) for constraint, _ in rolling], np.int64),
@@ -109,7 +111,7 @@ class UsualTick:
         )  # fmt: skip
         self._limbs = [(tasks.limbs[patch], tables.place(tasks.limbs[patch])) for patch in motion.limbs]
         self._problem, self._avoidance, self._tables = problem, tasks.avoidance, tables
-        self._closed, self._shares, self._inputs = motion.closed, shares, inputs
+        self._closed, self._inputs = motion.closed, inputs
         self._free_bounds = tasks.held.free_bounds
 
     def _present_inputs(self) -> tuple:
@@ -133,31 +135,35 @@ class UsualTick:
         If the state ``is_steady``, the rate of torques is bounded.
         """
         tasks, motion, last, start = self._tasks, self._motion, self._tasks.previous, time.perf_counter()
-        if not is_unchanged(self._present_inputs(), self._inputs) or tasks.shares(t, motion) != self._shares:
+        if tasks.preload_drop_time != self._drop_time or not is_unchanged(self._present_inputs(), self._inputs):
             return None
         if tasks.problem is not self._problem or (tables := self._problem.kernel_tables()) is not self._tables:
             return None
         assert tables is not None
         assert last is not None
         self._problem.begin()
-        tasks.body.set_time(t, motion)
         tasks.follow_limbs(t, motion)
         for task, place in self._limbs:
             tables.values[place] = task.values
         self._avoidance.advance(self._terms, motion)
-        tasks.bound_torques(is_steady)
+        is_bounded, (t_law, rate, change) = tasks.bounds_torques(is_steady), tasks.body.law_time(t, motion)
         solution, sent = Solution(tables), np.empty(self._sent_size)
         status = kernel.respond(
-            self._avoidance.tick, tasks.torque_band is not None, last.f, last.tau, solution.numbers, sent, *self._fixed
+            self._avoidance.tick,
+            is_bounded,
+            last.f,
+            last.tau,
+            solution.numbers,
+            sent,
+            t_law,
+            rate,
+            change,
+            *self._fixed,
         )
-        self._avoidance.near_count = int(self._report[kernel.NEAR_ROWS])
+        self.balance_error, near_count = self._report.tolist()
         self.torque = sent if status == SOLVED and self._impedance else None
-        if self.balance_error > self._largest_error:
-            tasks.torque_band = None
+        if status != SOLVED:
+            self._avoidance.near_count = int(near_count)
+            tasks.bound_torques(is_bounded and self.balance_error <= self._largest_error)
         answer = self._problem.conclude(status, solution, tasks.tasks, start)
         return tasks.complete(t, self._terms, self._forces.references, answer)
-
-    @property
-    def balance_error(self) -> float:
-        """Capture-point error of the last call of `respond` (m)."""
-        return self._report.item(kernel.CAPTURE_ERROR)

@@ -42,7 +42,7 @@ class TimeParameterization:
         return float(self.times[-1])
 
     @cached_property
-    def _arrays(self) -> tuple[np.ndarray, ...]:
+    def arrays(self) -> tuple[np.ndarray, ...]:
         """Times, pieces and end for `sample_law`: lengths and coefficients of the pieces, and last s and sd."""
         T = np.diff(self.times)
         x0, v0, a0 = self.path[:-1], T * self.rate[:-1], T * T * self.change[:-1]
@@ -61,7 +61,7 @@ class TimeParameterization:
 
     def at(self, t: float) -> tuple[float, float, float]:
         """Return s, sd and sdd at time t (s) of the motion; after its end s continues at the last rate."""
-        return sample_law(*self._arrays, float(t))
+        return sample_law(*self.arrays, float(t))
 
     def slopes(self, velocity: np.ndarray, acceleration: np.ndarray, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
         """Return the derivatives with respect to s at time t (s) of a reference with these time derivatives."""
@@ -154,9 +154,14 @@ class PathTiming:
 
     def at(self, t: float) -> tuple[float, float, float]:
         """Return s, sd and sdd at the present time t: ``sd = k s'``, ``sdd = k² s'' + k' s'`` with the clock rate k."""
-        s, rate, change = self.law.at(t - self.start_time - self.delay)
-        k = self.clock.rate
-        return s, k * rate, k * k * change + self.clock.change * rate
+        at, k, slope = self.law_time(t)
+        s, rate, change = self.law.at(at)
+        return s, k * rate, k * k * change + slope * rate
+
+    def law_time(self, t: float) -> tuple[float, float, float]:
+        """Return the time (s) of the parameterization at the present time t, and rate and change of the clock."""
+        clock = self.clock
+        return t - self.start_time - (clock.delay - self._start_delay), clock.rate, clock.change
 
 
 class TimedPath:

@@ -11,6 +11,7 @@ import pytest
 from mcplan.control.usual_tick import UsualTick
 from mcplan.planning.plan_file import load_plan
 from mcplan.sim.simulate import Simulation
+from mcplan.whole_body.rows.forces import TorqueBand
 from mcplan.whole_body.settings import UNBOUNDED
 from mcplan.whole_body.solution import Solution
 from mcplan.whole_body.whole_body import WholeBodyQP
@@ -38,13 +39,15 @@ def compare_ticks(plan, physics, every, ticks=None):
 
     def in_one_kernel(tick, t, is_steady):
         tasks, terms = simulation.controller.tasks, simulation.controller.terms
-        last = tasks.previous.unknowns if tasks.previous else None
+        last, torque = tasks.previous.unknowns, tasks.previous.tau
         solution = respond(tick, t, is_steady)
         if simulation.index % every == 0 and solution is not None:
             for constraint, contact in tasks.held.rolling:
                 constraint.axes = contact.axes_at(terms.frame(contact.patch).R)
             planned = simulation.controller.planned_forces.references
-            compare(tasks.problem, terms, tasks.tasks, last, planned, tasks.torque_band, solution)
+            is_bounded = tasks.bounds_torques(is_steady) and tick.balance_error <= tick._largest_error
+            band = TorqueBand(torque, tasks.torque_steps) if is_bounded else None
+            compare(tasks.problem, terms, tasks.tasks, last, planned, band, solution)
             compared[True] += 1
         return solution
 

@@ -148,8 +148,8 @@ def sample_rotation(phi, begin, T, start, end, t, scratch, pose):
 
 @jit
 def sample_posture_rotation(
-    topology, joint, inertia, armature, body, offset, work, times, lengths, linear, phi, start, end, end_velocity, scratch, q, v, vd,
-    error, t, turn_scratch, motion, pose,
+    topology, joint, inertia, armature, body, offset, work, times, lengths, linear, phi, start, end, end_velocity,
+    scratch, q, v, vd, error, t, turn_scratch, motion, pose,
 ):  # fmt: skip
     """Sample the orientation of a frame along a posture spline, with an initial error that is blended out.
 
@@ -176,8 +176,8 @@ def sample_posture_rotation(
 
 @jit
 def sample_posture_pose(
-    topology, joint, inertia, armature, body, offset, work, times, lengths, linear, phi, start, end, end_velocity, scratch, q, v, vd,
-    begin, span, ahead, error, pieces, t, pose,
+    topology, joint, inertia, armature, body, offset, work, times, lengths, linear, phi, start, end, end_velocity,
+    scratch, q, v, vd, begin, span, ahead, error, pieces, t, pose,
 ):  # fmt: skip
     """Sample the pose of a frame that runs ahead of a posture spline; return the progress of its lead, 0 to 1.
 

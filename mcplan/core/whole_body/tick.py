@@ -4,7 +4,7 @@ from mcplan.core.algebra.free_motion import largest_free_motion
 from mcplan.core.algebra.impedance import add_impedance
 from mcplan.core.jit import jit
 from mcplan.core.motion.balance import capture_point_depth, sliding_speeds
-from mcplan.core.motion.reference import write_body
+from mcplan.core.motion.reference import sample_law, write_body
 from mcplan.core.rigid_body.terms import FRAME_R, fill_terms
 from mcplan.core.whole_body import layout as lay
 from mcplan.core.whole_body.avoidance import avoid
@@ -51,7 +51,8 @@ def observe(
 
 @jit
 def respond(
-    tick, is_steady, last, torque, numbers, sent, clocks, com_times, com_lengths, com_coefficients, com_ends,
+    tick, is_steady, last, torque, numbers, sent, t_law, rate_law, change_law, law_times, law_pieces, law_end, clocks,
+    com_times, com_lengths, com_coefficients, com_ends,
     momentum_times, momentum_lengths, momentum_coefficients, momentum_ends, times, lengths, linear, phi, start, end,
     end_velocity, posture_scratch, q_wanted, v_wanted, vd_wanted, ground, size, curve, com_task, momentum_task, trunk,
     posture_task, places, target, gain, shape_index, shape_size, shape_offset, vertices, graph, constants_real,
@@ -69,6 +70,8 @@ def respond(
     last, torque : (forces,), (n,) force unknowns and torques of the last solution
     numbers : out, solution, see ``solve.solve_tick``
     sent : (n,) out, torques to send; empty without joint impedance
+    t_law, rate_law, change_law : time (s) in the time parameterization of all references, rate and change of the clock
+    law_times .. law_end : see ``reference.sample_law``; without times ``clocks`` are given
     clocks .. posture_task : see ``reference.write_body``
     places : (4,) int64, see ``COM`` ..
     target, gain : (forces,) planned forces, which ``planned`` follows by the fraction ``gain`` per tick
@@ -78,6 +81,11 @@ def respond(
     kp .. expected_v : see ``impedance.add_impedance``
     report : (REPORTED,) out
     """
+    if law_times.size:
+        s, rate_s, change_s = sample_law(law_times, law_pieces, law_end, t_law)
+        for k in range(3):
+            clocks[k, 0], clocks[k, 1] = s, rate_law * rate_s
+            clocks[k, 2] = rate_law * rate_law * change_s + change_law * rate_s
     report[CAPTURE_ERROR] = write_body(
         com_times, com_lengths, com_coefficients, com_ends, momentum_times, momentum_lengths, momentum_coefficients,
         momentum_ends, times, lengths, linear, phi, start, end, end_velocity, posture_scratch, q_wanted, v_wanted,

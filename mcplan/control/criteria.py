@@ -211,6 +211,18 @@ class Labelled:
         return self.label if self.criterion.evaluate(measurement) else ""
 
 
+def earliest_time(criterion: Criterion) -> float:
+    """Return the time since the phase began (s) before which a criterion is not met, and need not be evaluated."""
+    if isinstance(criterion, TimeReached):
+        return criterion.seconds - ROUNDING_S
+    if isinstance(criterion, Labelled):
+        return earliest_time(criterion.criterion)
+    if isinstance(criterion, AllOf | AnyOf) and not _is_stateful(criterion):
+        choose = max if isinstance(criterion, AllOf) else min
+        return choose(map(earliest_time, criterion.criteria))
+    return -inf
+
+
 def criterion_of(until: Until, duration: float) -> Criterion:
     """Return the criterion for a state whose references take ``duration`` (s)."""
     criterion: Criterion

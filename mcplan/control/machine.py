@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from mcplan.control.criteria import Criterion, Measurement, criterion_of
+from mcplan.control.criteria import Criterion, Measurement, criterion_of, earliest_time
 from mcplan.control.motion import Motion
 from mcplan.control.phases import CustomPhase, MeasuredState, Phase
 from mcplan.control.program import State, find_target, next_index
@@ -53,6 +53,7 @@ class Machine:
         self.done = False
         self._index, self.state = -1, self.states[0]
         self._criterion: Criterion | None = None
+        self._earliest = 0.0
         self._jump_counts: dict[tuple[int, str], int] = {}
         self._has_jumped = False
 
@@ -89,8 +90,7 @@ class Machine:
         if self._criterion is None:
             successor = next_index(self.states, self._index)
         else:
-            label = self._criterion.evaluate(measurement)
-            if not label:
+            if measurement.elapsed < self._earliest or not (label := self._criterion.evaluate(measurement)):
                 return False
             successor = self._successor(label, t)
             self.events[-1].end, self.events[-1].ended_by = t, label
@@ -133,6 +133,7 @@ class Machine:
         duration = self._run_action(t, lambda: self.phase.enter(self.motion, t, measured))
         assert self.state.until is not None
         self._criterion = criterion_of(self.state.until, duration)
+        self._earliest = earliest_time(self._criterion)
         self.events.append(PhaseEvent(self.phase.name, self.phase.stance, t))
         return True
 

@@ -1,8 +1,10 @@
 """Termination criteria of phases."""
 
+from math import inf
+
 import pytest
 
-from mcplan.control.criteria import LazyValues, Measurement, criterion_of
+from mcplan.control.criteria import LazyValues, Measurement, criterion_of, earliest_time
 from mcplan.settings.states import Until
 
 NEAR, SLOW, TIME = Until(error="com", below=0.1), Until(speed="com", below=0.1), Until(elapsed=1.0)
@@ -87,3 +89,20 @@ def test_only_values_that_a_criterion_needs_are_computed():
     assert computed == ["com"]
     assert criterion(Until(error="left_hand", below=0.1)).evaluate(Measurement(0.0, error))
     assert dict(error) == {"com": 0.5, "left_foot": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("until", "earliest"),
+    [
+        (TIME, 1.0),
+        (Until(all=(NEAR, TIME)), 1.0),
+        (Until(any=(Until(all=(TIME, SLOW)), Until(elapsed=3.0))), 1.0),
+        (Until(all=(TIME, Until(elapsed=3.0)), label="late"), 3.0),
+        (Until(any=(NEAR, TIME)), -inf),
+        (Until(all=(TIME, NEAR), lasting=0.5), -inf),
+        (Until(all=(TIME, Until(error="com", below=0.1, lasting=0.5))), -inf),  # it has to notice interruptions
+    ],
+)
+def test_before_its_earliest_time_no_criterion_is_met_or_has_to_be_evaluated(until, earliest):
+    assert earliest_time(criterion(until)) == pytest.approx(earliest)
+    assert not criterion(until).evaluate(measure(elapsed=earliest - 0.001 if earliest > 0.0 else 0.0, error=1.0))

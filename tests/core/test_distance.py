@@ -123,6 +123,10 @@ def test_over_a_face_the_fast_distance_is_the_same(kind):
         assert distance(a, b, d - 1e-6, fast_pair_distance) is None
         if abs(d) > 1e-3 and np.allclose(normal, other, rtol=0.0, atol=1e-5):
             np.testing.assert_allclose(others, points, rtol=0.0, atol=1e-3)
+        same, opposite, *turned = distance(b, a, kernel=fast_pair_distance)
+        assert same == pytest.approx(d, abs=1e-9)
+        if kind != "box":
+            np.testing.assert_allclose([opposite, *turned], [-other, *others[::-1]], rtol=0.0, atol=1e-6)
         cosines = np.abs(R.T @ other)
         if cosines.max() > 1.0 - 1e-12:
             sides.add((int(cosines.argmax()), e > 0.0))

@@ -12,7 +12,6 @@ from mcplan.core.distance.closed_form import (
 from mcplan.core.distance.epa import penetrate
 from mcplan.core.distance.gjk import BEYOND, TOUCHING, separate
 from mcplan.core.distance.shape import (
-    BODY,
     BOX,
     CAPSULE,
     CYLINDER,
@@ -92,21 +91,23 @@ def pair_distance(shapes, a, b, pose, margin, work, out):
 
 @jit_inline
 def fast_pair_distance(shapes, a, b, pose, margin, work, out):
-    """Write the same result as `pair_distance`, up to rounding, in less time for a shape over a face of a fixed box.
+    """Write the same result as `pair_distance`, up to rounding, in less time for a shape over a face of a box.
 
-    Let x be the lowest point of core a over the face, at the height h, and r the distance of its foot from the edges of
-    the face. The distance is h if h and r are positive. So it is if ``-2 h`` is less than r and the thickness of the
+    Let x be the lowest point of the core over the face, at the height h, and r the distance of its foot from the edges
+    of the face. The distance is h if h and r are positive. So it is if ``-2 h`` is less than r and the thickness of the
     box: x is at least as deep in any other direction, because the box contains half a ball of that radius below the
     foot.
     """
-    if shapes.index[b, KIND] == BOX and shapes.index[b, BODY] < 0:
-        write_relative_pose(pose, a, b, work)
-        p, half = work[RELATIVE, 9:], shapes.size[b]
+    swap = shapes.index[b, KIND] != BOX
+    box, other = (a, b) if swap else (b, a)
+    if shapes.index[box, KIND] == BOX and shapes.index[other, KIND] != PLANE:
+        write_relative_pose(pose, other, box, work)
+        p, half = work[RELATIVE, 9:], shapes.size[box]
         ex, ey, ez = abs(p[0]) - half[0], abs(p[1]) - half[1], abs(p[2]) - half[2]
         k = (0 if ex >= ez else 2) if ex >= ey else (1 if ey >= ez else 2)
         side = math.copysign(1.0, p[k])
         x, y, z = posed_support(
-            shapes, a, work, -side if k == 0 else 0.0, -side if k == 1 else 0.0, -side if k == 2 else 0.0
+            shapes, other, work, -side if k == 0 else 0.0, -side if k == 1 else 0.0, -side if k == 2 else 0.0
         )
         height = side * (x if k == 0 else (y if k == 1 else z)) - half[k]
         reach = min(
@@ -115,12 +116,14 @@ def fast_pair_distance(shapes, a, b, pose, margin, work, out):
             half[2] - abs(z) if k != 2 else math.inf,
         )
         if reach >= 0.0 and (height >= 0.0 or min(reach, 2.0 * half[k]) >= -2.0 * height):
-            ra = shapes.size[a, RADIUS]
-            distance = height - ra - shapes.size[b, RADIUS]
+            distance = height - shapes.size[other, RADIUS] - shapes.size[box, RADIUS]
             out[DISTANCE] = distance
+            near, far, sign = (POINT_B, POINT_A, -1.0) if swap else (POINT_A, POINT_B, 1.0)
             for r in range(3):
-                i, normal = 3 * r, side * pose[b, 3 * r + k]
-                point = pose[b, i] * x + pose[b, i + 1] * y + pose[b, i + 2] * z + pose[b, 9 + r] - ra * normal
-                out[NORMAL + r], out[POINT_A + r], out[POINT_B + r] = normal, point, point - distance * normal
+                i, normal = 3 * r, side * pose[box, 3 * r + k]
+                point = pose[box, i] * x + pose[box, i + 1] * y + pose[box, i + 2] * z + pose[box, 9 + r]
+                point -= shapes.size[other, RADIUS] * normal
+                out[NORMAL + r] = sign * normal
+                out[near + r], out[far + r] = point, point - distance * normal
             return distance <= margin
     return pair_distance(shapes, a, b, pose, margin, work, out)

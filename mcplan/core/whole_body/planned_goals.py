@@ -3,8 +3,8 @@
 import math
 
 from mcplan.core.bundle import Bundle
-from mcplan.core.distance.many import fill_distance_row, fill_distances
-from mcplan.core.distance.pair import DISTANCE
+from mcplan.core.distance.many import bound_pairs, fill_distance_row, write_shape_poses
+from mcplan.core.distance.pair import DISTANCE, fast_pair_distance
 from mcplan.core.distance.shape import Shapes
 from mcplan.core.jit import jit
 from mcplan.core.whole_body.avoidance_bundle import CEILING, PREDICTION_TIME, unpack_constants, unpack_state
@@ -74,17 +74,22 @@ def lower_goals(
     constants = unpack_constants(Bundle(constants_real, constants_integer, constants_layout))
     state = unpack_state(Bundle(state_real, state_integer, state_layout))
     tree, pairs, targets, work = constants.tree, constants.pairs, state.targets, state.work
-    row = state.candidates.rates[0]
-    found = fill_distances(tree, shapes, pairs, margins, q, work.scratch, work.found, work.values)
-    for k in range(found):
-        p, distance = work.found[k], work.values[k, DISTANCE]
-        targets.goal[p] = min(targets.goal[p], max(distance - PLAN_TOLERANCE_M, MIN_DISTANCE_M))
-        fill_distance_row(tree, shapes, pairs[p, 0], pairs[p, 1], work.scratch.bodies, work.values[k], row)
+    value, row = work.value, state.candidates.rates[0]
+    write_shape_poses(tree, shapes, q, work.scratch)
+    bound_pairs(shapes, pairs, work.scratch.pose, work.scratch.bounds)
+    for p in range(len(pairs)):
+        a, b, scratch = pairs[p, 0], pairs[p, 1], work.scratch
+        if not scratch.bounds[p] <= margins[p] or not fast_pair_distance(
+            shapes, a, b, scratch.pose, margins[p], scratch.pair, value
+        ):
+            continue
+        targets.goal[p] = min(targets.goal[p], max(value[DISTANCE] - PLAN_TOLERANCE_M, MIN_DISTANCE_M))
+        fill_distance_row(tree, shapes, a, b, scratch.bodies, value, row)
         speed = 0.0
         for j in range(len(v)):
             speed -= row[j] * rate * v[j]
         if speed > 0.0:
-            approaches[count, APPROACH_PAIR], approaches[count, APPROACH_DISTANCE] = p, distance
+            approaches[count, APPROACH_PAIR], approaches[count, APPROACH_DISTANCE] = p, value[DISTANCE]
             approaches[count, APPROACH_SPEED] = speed
             count += 1
     for k in range(count if is_last else 0):

@@ -194,7 +194,12 @@ class CollisionModel:
         objects : pose (R, p) by name of objects that are not at their initial one
         """
         touching, q = self.pairs_of(contacts), self._checked(q)
-        return self._distances(q, *self._within(q, margin, objects), touching)
+        space = self._space()
+        count = fill_distances(
+            self.robot.tree, self.shapes_at(objects), self.indices, space.margins(margin), q, space.scratch,
+            space.found, space.values,
+        )  # fmt: skip
+        return self._distances(q, space.found[:count], space.values[:count], touching)
 
     def smallest(
         self,
@@ -285,11 +290,6 @@ class CollisionModel:
         )  # fmt: skip
         return space.found[:count].copy(), space.values[:count, DISTANCE].copy(), space.rows[:count].copy()
 
-    def near_distances(self, q, margin: float, objects: Mapping | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the result of `near_pairs` without the Jacobians, which takes half of the time."""
-        found, values = self._within(self._checked(q), margin, objects)
-        return found.copy(), values[:, DISTANCE].copy()
-
     def posture_surroundings(self, margin: float) -> PostureSurroundings:
         """Return the data of the posture solver: pairs nearer than ``margin`` (m), objects at their initial poses."""
         space = _Space(self.robot, len(self.shapes.index), len(self.pairs))
@@ -359,15 +359,6 @@ class CollisionModel:
             if name not in self._bodies and name not in self.shape_index:
                 raise InputError(f"there is no link or body `{name}` that could collide")
         return self._of_names.get(frozenset((a, b)), [])
-
-    def _within(self, q: np.ndarray, margin: float, objects: Mapping | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the pairs nearer than ``margin`` and their values, valid until the next call in this thread."""
-        space = self._space()
-        count = fill_distances(
-            self.robot.tree, self.shapes_at(objects), self.indices, space.margins(margin), q, space.scratch,
-            space.found, space.values,
-        )  # fmt: skip
-        return space.found[:count], space.values[:count]
 
     def _distances(
         self, q: np.ndarray, found: np.ndarray, values: np.ndarray, touching: Collection[int]

@@ -2,21 +2,27 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mcplan.collision.model import ALLOWED_PENETRATION, CollisionModel, faces_of
-from mcplan.control.motion import AnyPosture, Motion
+from mcplan.control.motion import Motion
 from mcplan.core.distance.pair import PAIR_SIZE
 from mcplan.core.distance.shape import BODY
 from mcplan.core.distance.watch import new_watch
+from mcplan.core.motion.reference import sample_posture
 from mcplan.core.whole_body import avoidance_bundle as bundle
 from mcplan.core.whole_body.avoidance import NOT_FINITE, avoid
 from mcplan.core.whole_body.corner_rows import MAX_CORNERS
+from mcplan.core.whole_body.planned_goals import (
+    APPROACH_SIZE,
+    MIN_DISTANCE_M,
+    lower_goals,
+    start_goals,
+)
 from mcplan.errors import InputError
 from mcplan.motion.limb_path import Pose
-from mcplan.motion.spline import PostureSample
 from mcplan.motion.time_parameterization import TimedPath
 from mcplan.planning.transition.nearness import CLEARANCE_PER_DISTANCE
 from mcplan.robot.link_solids import new_scratch
@@ -39,16 +45,6 @@ from 0.4 m/s."""
 
 SEPARATION_SPEED_M_S = 0.02
 """Largest rate with which the goal distance of a pair grows, for example after a link has left its support (m/s)."""
-
-PLAN_TOLERANCE_M = 1e-3
-"""Distance by which a pair may come nearer than planned (m): references are not tracked exactly."""
-
-MIN_DISTANCE_M = 1e-3
-"""Least distance between links that must not touch, even if they are planned nearer (m).
-
-It exceeds the error of the rows: the speed follows its bound late, so a link that approaches at 0.1 m/s overshoots by
-0.55 mm.
-"""
 
 WAITING_DISTANCE_M = 2.5e-4
 """Distance above its support of a patch that waits until another patch of its limb touches (m).
@@ -74,9 +70,6 @@ within one tick: torques would jump by 50 N m."""
 SAMPLES = 96
 """Number of samples of a planned motion at which distances are computed, because bodies may come closer between its
 knots. The samples are spread over the ticks of the first half of the motion."""
-
-DECELERATION_FACTOR = 1.5
-"""Safety factor on the deceleration that a planned motion needs: no motion is tracked exactly."""
 
 Knots = np.ndarray | Sequence[np.ndarray]
 """Knots of a posture curve (k, 7+n)."""
@@ -138,17 +131,17 @@ class Avoidance:
         self._on_surface = np.array([pair.b in surfaces for pair in self._model.pairs], dtype=bool)
         self._last_inputs: tuple = ()
         self._dt, self._time, self._next_sample, self._samples_per_tick = dt, 0.0, SAMPLES, 1
-        self._samples: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._cached_ends: dict[int, _Ends] = {}
         self._fixed: dict[frozenset[Contact], set[int]] = {}
         self._approaching: list[tuple[np.ndarray, Contact]] = []
-        self._object_poses: dict[str, Pose] = {}
-        self._set_by_contacts = np.zeros(len(self._model.pairs), dtype=bool)
-        """Pairs whose goals follow from contacts, not from the plan."""
+        self._planned_shapes = self._model.shapes
+        self._margins = np.zeros(len(self._model.pairs))
+        """Minus infinity for pairs whose goals follow from contacts, not from the plan (m)."""
+        self._approaches, self._approach_count = np.empty((SAMPLES * len(self._model.pairs), APPROACH_SIZE)), 0
         rule = np.zeros(bundle.RULE_SIZE)
-        self._margin, self._response = WATCHED_DISTANCE_M * robot.scale.leg + self._clearance, max(dt, RESPONSE_TIME_S)
+        self._margin = WATCHED_DISTANCE_M * robot.scale.leg + self._clearance
         rule[bundle.ROW_DISTANCE], rule[bundle.TEST_DISTANCE] = WATCHED_DISTANCE_M * robot.scale.leg, self._margin
-        rule[bundle.PREDICTION_TIME], rule[bundle.MAX_RISE] = self._response, SEPARATION_SPEED_M_S * dt
+        rule[bundle.PREDICTION_TIME], rule[bundle.MAX_RISE] = max(dt, RESPONSE_TIME_S), SEPARATION_SPEED_M_S * dt
         rule[bundle.CEILING], rule[bundle.RECOVERY], rule[bundle.MAX_ONSET] = (
             MAX_ACCELERATION_M_S2,
             RECOVERY_TIME_S,
@@ -166,8 +159,8 @@ class Avoidance:
         self._rows = self._active_pairs.A, self._active_pairs.b
 
     def cache_end_distances(self, knots: Knots) -> None:
-        """Cache the distances at the ends of a later motion with posture knots (k, 7+n) that moves no object."""
-        self._cached_ends[id(knots)] = self._ends(knots, {})
+        """Cache, before a run, the distances at both ends of a motion with knots (k, 7+n) that moves no object."""
+        self._cached_ends[id(knots)] = self._ends(knots)
 
     def cache_fixed_pairs(self, contacts: Iterable[Contact]) -> None:
         """Cache the pairs that later contacts will fix, because computing them takes longer than a tick."""
@@ -236,10 +229,7 @@ class Avoidance:
             self._reset_goals(motion, list(motion.closed), objects)
         elif self._next_sample < SAMPLES:
             for _ in range(min(self._samples_per_tick, SAMPLES - self._next_sample)):
-                self._relax_goals(nominal_sample(motion.posture, self._time * self._next_sample / SAMPLES))
-                self._next_sample += 1
-            if self._next_sample == SAMPLES:
-                self._relax_braking()
+                self._sample(motion.posture)
         if self._approaching:
             # in a motion without rest a foot descends while it moves forward
             distances = [0.0 if motion.passing else _distance(terms, contact) for _, contact in self._approaching]
@@ -254,16 +244,14 @@ class Avoidance:
         resting = resting + [
             motion.targets[patch] for patch in sorted(motion.descending_patches) if patch in motion.targets
         ]
-        # pairs that contacts fixed had no goal until now, and were near
-        aims.required_tick[aims.included == 0] = self.tick - 1
         aims.braking.fill(DECELERATION_M_S2)
-        self._object_poses = dict(objects) | {name: path.end for name, path in motion.objects.items()}
-        self._set_by_contacts[:] = False
-        self._samples.clear()
+        object_poses = dict(objects) | {name: path.end for name, path in motion.objects.items()}
+        self._planned_shapes, self._approach_count = model.shapes_at(object_poses), 0
         knots = motion.posture.knots
-        cached = None if self._object_poses else self._cached_ends.get(id(knots))
-        ends = cached or self._ends(knots, self._object_poses)
+        cached = None if object_poses else self._cached_ends.get(id(knots))
+        ends = cached or self._ends(knots)
         goal[:] = ends.goal
+        self._margins.fill(self._margin)
         has_inner_knots = len(knots) > 2
         self._time = T = motion.posture.end_time - motion.posture.start_time if has_inner_knots else 0.0
         self._next_sample = 1 if has_inner_knots else SAMPLES
@@ -279,56 +267,37 @@ class Avoidance:
         goal[list(waiting_pairs)], aims.braking[list(waiting_pairs)] = WAITING_DISTANCE_M, WAITING_DECELERATION_M_S2
         goal[list(resting_pairs)] = -ALLOWED_PENETRATION - self._depth
         goal[list(fixed_pairs)] = -np.inf
-        self._set_by_contacts[[*released_pairs, *waiting_pairs, *resting_pairs, *fixed_pairs]] = True
-        aims.included[:] = goal > -np.inf
+        self._margins[[*released_pairs, *waiting_pairs, *resting_pairs, *fixed_pairs]] = -np.inf
         # a hand that grasps a bar is planned not to touch it with its link: no lower goal then
         near_at_end = set(ends.near.tolist()) - released_pairs - resting_pairs - fixed_pairs - waiting_pairs
         approaching = [(model.pairs_of([contact]) & near_at_end, contact) for contact in motion.targets.values()]
         self._approaching = [(np.array(sorted(pairs)), contact) for pairs, contact in approaching if pairs]
-        aims.over_face[:] = self._on_surface & (goal > -ALLOWED_PENETRATION)
-        # a link that bore load touches its support: start from zero distance at least
-        np.maximum(aims.required, np.minimum(goal, 0.0), out=aims.required)
-        aims.required[aims.included == 0] = -np.inf
+        start_goals(*self._state, self._on_surface, -ALLOWED_PENETRATION, self.tick)
 
-    def _ends(self, knots: Knots, objects: Mapping[str, Pose]) -> _Ends:
-        """Compute the distances at both ends of a motion."""
-        goal, pairs_at_end = np.full(len(self._model.pairs), self._clearance), np.zeros(0, np.int64)
-        for q in (knots[0], knots[-1]):
-            pairs, distance = self._model.near_distances(q, self._margin, objects)
-            goal[pairs] = np.minimum(goal[pairs], self._allowed_distance(distance))
-            pairs_at_end = pairs[distance < self._clearance + PLAN_TOLERANCE_M]
-        return _Ends(knots, goal, pairs_at_end)
+    def _ends(self, knots: Knots) -> _Ends:
+        """Compute the distances at both ends of a motion; all goals and margins change."""
+        goal, at_rest = self._targets.goal, np.zeros(self._robot.nv)
+        goal.fill(np.inf)
+        self._margins.fill(self._margin)
+        self._lower_goals(np.array(knots[-1]), at_rest)
+        near = np.flatnonzero(goal <= max(self._clearance, MIN_DISTANCE_M))
+        self._lower_goals(np.array(knots[0]), at_rest)
+        return _Ends(knots, np.minimum(goal, self._clearance), near)
 
-    def _relax_goals(self, sample: PostureSample) -> None:
-        """Lower goals to the distances at one sample of the motion, and store its approach speeds."""
-        pairs, distance, rates = self._model.near_pairs(sample.q, self._margin, self._object_poses)
-        goal = self._targets.goal
-        goal[pairs] = np.where(
-            self._set_by_contacts[pairs], goal[pairs], np.minimum(goal[pairs], self._allowed_distance(distance))
-        )
-        self._samples.append((pairs, distance, np.maximum(-rates @ sample.v, 0.0)))
+    def _lower_goals(self, q: np.ndarray, v: np.ndarray, rate: float = 1.0) -> None:
+        """Lower goals to the distances in one sample of a motion: q (nq,), and v (nv,) at the path rate 1."""
+        self._approach_count = lower_goals(
+            *self._planned_shapes, *self._constants, *self._state, self._margins, self._approaches,
+            self._approach_count, q, v, rate, self._next_sample == SAMPLES,
+        )  # fmt: skip
 
-    def _allowed_distance(self, distance: np.ndarray) -> np.ndarray:
-        """Return the goals of pairs with planned distances (k,); infinity where the clearance applies."""
-        is_near = distance < self._clearance + PLAN_TOLERANCE_M
-        return np.where(is_near, np.clip(distance - PLAN_TOLERANCE_M, MIN_DISTANCE_M, self._clearance), np.inf)
-
-    def _relax_braking(self) -> None:
-        """Allow pairs the braking deceleration that the sampled motion needs."""
-        pairs, distance, approach_speed = (np.concatenate(parts) for parts in zip(*self._samples, strict=True))
-        self._samples.clear()  # freeing many small arrays takes time, which a tick that resets the goals does not have
-        # speed v stops within distance d at v² / 2 (d - T v), as it follows its bound with delay T
-        braking_distance = np.maximum(distance - self._targets.goal[pairs] - self._response * approach_speed, 1e-9)
-        deceleration = np.clip(
-            0.5 * DECELERATION_FACTOR * approach_speed**2 / braking_distance, DECELERATION_M_S2, MAX_ACCELERATION_M_S2
-        )
-        is_set_by_plan = ~self._set_by_contacts[pairs]
-        np.maximum.at(self._targets.braking, pairs[is_set_by_plan], deceleration[is_set_by_plan])
-
-
-def nominal_sample(posture: AnyPosture, t: float) -> PostureSample:
-    """Return the posture of a motion t (s) after its start if the reference clock is not slowed down."""
-    return posture.nominal_sample(t) if isinstance(posture, TimedPath) else posture.sample(posture.start_time + t)
+    def _sample(self, posture: Any) -> None:
+        """Lower goals to the distances at the next sample of a motion, with the reference clock not slowed down."""
+        t, path = self._time * self._next_sample / SAMPLES, getattr(posture, "path", posture)
+        s, rate, _ = posture.law.at(t) if isinstance(posture, TimedPath) else (posture.start_time + t, 1.0, 0.0)
+        sample_posture(*path.arrays, s, *path.workspace)
+        self._next_sample += 1
+        self._lower_goals(path.workspace[1], path.workspace[2], rate)
 
 
 def _group_numbers(model: CollisionModel) -> np.ndarray:

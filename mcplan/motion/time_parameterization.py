@@ -204,15 +204,8 @@ class TimedPath:
         scale_pose_rates(rate, change, pose)
         return tightness
 
-    def nominal_sample(self, t: float) -> Any:
-        """Return the reference t (s) after its start if the clock is not slowed down."""
-        return self._at(*self.law.at(t))
-
     def _compute(self, t: float) -> Any:
-        return self._at(*self.timing.at(t))
-
-    def _at(self, s: float, rate: float, change: float) -> Any:
-        """Return the sample of the path at s, with time derivatives for ``rate`` sd and ``change`` sdd."""
+        s, rate, change = self.timing.at(t)
         x = self.path.sample(s)
         if isinstance(x, PoseSample):
             v, a = x.velocity, x.acceleration

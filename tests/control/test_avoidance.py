@@ -12,9 +12,7 @@ from mcplan.collision.model import ALLOWED_PENETRATION, CollisionModel
 from mcplan.control import avoidance as control_avoidance
 from mcplan.control.avoidance import (
     MAX_JERK_M_S3,
-    MIN_DISTANCE_M,
     PASSING_OVERLAP_M,
-    PLAN_TOLERANCE_M,
     RESPONSE_TIME_S,
     SAMPLES,
     WAITING_DISTANCE_M,
@@ -22,6 +20,7 @@ from mcplan.control.avoidance import (
 )
 from mcplan.control.motion import Motion
 from mcplan.core.whole_body.avoidance import avoid
+from mcplan.core.whole_body.planned_goals import MIN_DISTANCE_M, PLAN_TOLERANCE_M
 from mcplan.errors import InputError
 from mcplan.motion.spline import PostureSpline
 from mcplan.motion.time_parameterization import TimedPath, TimeParameterization
@@ -270,8 +269,8 @@ def test_a_pair_may_come_as_near_as_its_motion_takes_it(hrp2, nearest_at, forese
     if foreseen:
         limit.cache_end_distances(motion.posture.knots)
         limit.cache_fixed_pairs(())
-        for name in ("near_distances", "fixed_by"):
-            monkeypatch.setattr(CollisionModel, name, None)
+        monkeypatch.setattr(Avoidance, "_ends", None)
+        monkeypatch.setattr(CollisionModel, "fixed_by", None)
     for _ in range(SAMPLES):  # the samples between the ends
         limit.update(terms, motion)
     assert limit._targets.goal[pair] == pytest.approx(0.01 - PLAN_TOLERANCE_M, abs=1e-6)

@@ -8,6 +8,7 @@ import pytest
 
 from mcplan.collision.model import CollisionModel
 from mcplan.control import stepping
+from mcplan.control.avoidance import Avoidance
 from mcplan.control.task_set import TORQUE_RATE_FACTOR
 from mcplan.sim.simulate import Simulation
 from mcplan.whole_body.contact import ContactConstraint
@@ -67,7 +68,7 @@ def test_a_foot_is_let_go_by_programs_that_have_solutions(physics, monkeypatch):
     monkeypatch.setattr(WholeBodyQP, "update_and_attempt", watched)
     simulation = Simulation(shared.planned("walk", control__pace="fast"), physics)
     for place, name in (
-        (stepping, "support_region"), (CollisionModel, "near_distances"), (CollisionModel, "fixed_by"),
+        (stepping, "support_region"), (Avoidance, "_ends"), (CollisionModel, "fixed_by"),
         (ContactConstraint, "__init__"),
     ):  # fmt: skip
         do = getattr(place, name)

@@ -54,10 +54,10 @@ def random_pose(rng, reach=0.5):
     return Rotation.random(random_state=rng).as_matrix(), rng.uniform(-reach, reach, 3)
 
 
-def distance(a: Solid, b: Solid, margin=np.inf):
+def distance(a: Solid, b: Solid, margin=np.inf, kernel=pair_distance):
     """Distance, normal, point of a and point of b; None when they are further apart than the margin."""
     shapes, out = pack([a, b], [-1, -1]), np.zeros(PAIR_SIZE)
-    near = pair_distance(shapes, 0, 1, shapes.offset.copy(), margin, scratch(), out)
+    near = kernel(shapes, 0, 1, shapes.offset.copy(), margin, scratch(), out)
     return (out[0], out[1:4], out[4:7], out[7:10]) if near else None
 
 

@@ -1,12 +1,14 @@
 """Signed distances: against coal, against the separating-plane definition, and where shapes are parallel or deep."""
 
 import itertools
+from dataclasses import replace
 
 import coal
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from mcplan.core.distance.pair import fast_pair_distance
 from mcplan.robot.description import Box, Capsule, Cylinder, MeshShape, Sphere
 from mcplan.robot.solid import HalfSpace
 from tests.core.random_shapes import KINDS, coal_distance, distance, placed, random_pose, random_shape, support_height
@@ -103,6 +105,32 @@ def test_beyond_the_margin_nothing_is_computed():
             assert (near is not None) == (d <= margin)
             if near:
                 assert near[0] == pytest.approx(d, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS[:-1])
+def test_over_a_face_the_fast_distance_is_the_same(kind):
+    """A block and shapes beside it: separate, and in it by up to 10 cm."""
+    rng, sides = np.random.default_rng(8), set()
+    block = Box((0.9, 0.8, 0.6))
+    for _ in range(400):
+        R, p = random_pose(rng)
+        a, b = placed(random_shape(rng, kind)[0], random_pose(rng)), placed(block, (R, p))
+        d, normal, _, _ = distance(a, b)
+        a = replace(a, p=a.p + (rng.uniform(-0.1, 0.1) - d) * normal)
+        d, normal, *points = distance(a, b)
+        e, other, *others = distance(a, b, kernel=fast_pair_distance)
+        assert e == pytest.approx(d, abs=1e-9)
+        assert distance(a, b, d - 1e-6, fast_pair_distance) is None
+        if abs(d) > 1e-3 and np.allclose(normal, other, rtol=0.0, atol=1e-5):
+            np.testing.assert_allclose(others, points, rtol=0.0, atol=1e-3)
+        same, opposite, *turned = distance(b, a, kernel=fast_pair_distance)
+        assert same == pytest.approx(d, abs=1e-9)
+        if kind != "box":
+            np.testing.assert_allclose([opposite, *turned], [-other, *others[::-1]], rtol=0.0, atol=1e-6)
+        cosines = np.abs(R.T @ other)
+        if cosines.max() > 1.0 - 1e-12:
+            sides.add((int(cosines.argmax()), e > 0.0))
+    assert sides == {(axis, outside) for axis in range(3) for outside in (True, False)}
 
 
 EYE = np.eye(3)

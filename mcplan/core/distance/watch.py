@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.core.distance.many import bound_pairs, write_shape_pose, write_shape_poses
-from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE, pair_distance
+from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE, fast_pair_distance
 from mcplan.core.distance.shape import BODY, BOUNDING_RADIUS
 from mcplan.core.jit import jit, jit_algebra, jit_inline, jit_inline_exact
 from mcplan.core.rigid_body.body import write_base_pose, write_body_pose
@@ -128,7 +128,7 @@ def scan_all_pairs(tree, shapes, pairs, margin, q, scratch, watch):
     bound_pairs(shapes, pairs, scratch.pose, scratch.bounds)
     limit, count = margin + WATCH_SLACK + DISTANCE_ERROR, 0
     for p in range(len(pairs)):
-        if scratch.bounds[p] <= limit and pair_distance(
+        if scratch.bounds[p] <= limit and fast_pair_distance(
             shapes, pairs[p, 0], pairs[p, 1], scratch.pose, limit, scratch.pair, watch.value
         ):
             watch.pairs[count] = p
@@ -165,7 +165,7 @@ def write_pair_poses(tree, shapes, pairs, chosen, count, q, needed, scratch):
 
 @jit_inline_exact
 def watch_distances(tree, shapes, pairs, margin, included, q, scratch, watch, found, values):
-    """Find the same pairs and values as ``fill_distances`` with one margin for all pairs.
+    """Find the same pairs and, up to rounding, values as ``fill_distances`` with one margin for all pairs.
 
     Only the poses of their shapes, and of the bodies that carry these, are computed.
 
@@ -203,7 +203,7 @@ def watch_distances(tree, shapes, pairs, margin, included, q, scratch, watch, fo
     count = 0
     for k in range(near):
         p = found[k]
-        if pair_distance(shapes, pairs[p, 0], pairs[p, 1], scratch.pose, margin, scratch.pair, values[count]):
+        if fast_pair_distance(shapes, pairs[p, 0], pairs[p, 1], scratch.pose, margin, scratch.pair, values[count]):
             found[count] = p
             count += 1
     return count

@@ -6,7 +6,7 @@ from mcplan.core.algebra.consistent_rows import NEUTRAL
 from mcplan.core.algebra.joint_bounds import next_velocity
 from mcplan.core.bundle import SOUND, Bundle, check
 from mcplan.core.distance.many import fill_distance_row
-from mcplan.core.distance.pair import DISTANCE, NORMAL, POINT_B, pair_distance
+from mcplan.core.distance.pair import DISTANCE, NORMAL, POINT_B, fast_pair_distance
 from mcplan.core.distance.shape import Shapes
 from mcplan.core.distance.watch import watch_distances, write_pair_poses
 from mcplan.core.jit import jit, jit_inline_exact
@@ -131,7 +131,7 @@ def fill_curvatures(tree, shapes, pairs, q, v, T, candidates, count, needed, wor
         if candidates.index[k] == CORNER:
             continue
         a, b, scratch, value = pairs[candidates.pair[k], 0], pairs[candidates.pair[k], 1], work.scratch, work.value
-        pair_distance(shapes, a, b, scratch.pose, math.inf, scratch.pair, value)
+        fast_pair_distance(shapes, a, b, scratch.pose, math.inf, scratch.pair, value)
         rate = 0.0
         for j in range(len(v)):
             rate += candidates.rates[k, j] * v[j]

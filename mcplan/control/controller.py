@@ -158,6 +158,9 @@ class WholeBodyController:
         if not self.tasks.further:  # a user's task may expect calls in ticks only
             self.terms.update(self.plan.stances[0].q, np.zeros(self._nv))
             self.tasks.rehearse(self.terms, self.motion)
+            if self._usual:
+                self._usual.rehearse()
+            self.tasks.forget()
             self._slip_detector.update(0.0, self.terms, self.motion, {})
             self._stepping.rehearse(self.terms, self.motion)
 

@@ -43,14 +43,14 @@ class JointImpedance:
         if kd > 0.0:
             scale = np.minimum(scale, MAX_DAMPED_FRACTION * inertia / (kd * dt))
         self.kp, self.kd, self.leak, self.limit, self.dt = kp * scale, kd * scale, max(leak, dt), limit, dt
-        self._q: np.ndarray | None = None
-        self._v = np.zeros(len(limit))
+        self._q, self._v = np.zeros((2, len(limit)))
+        self._has_begun = False
 
     def rehearse(self) -> None:
         """Call `torque` once, without effect on the run, to load the compiled kernel."""
         zero = np.zeros(len(self._v))
         self.torque(zero, zero, zero, zero)
-        self._q = None
+        self._has_begun = False
 
     @property
     def arguments(self) -> tuple:
@@ -69,8 +69,8 @@ class JointImpedance:
         q, v : (n,) measured joint positions and velocities.
         vd, tau : (n,) accelerations and torques of the program.
         """
-        if self._q is None:
-            self._q, self._v = q.copy(), v.copy()
+        if not self._has_begun:
+            self._q[:], self._v[:], self._has_begun = q, v, True
         commanded = np.empty(len(tau))
         add_impedance(q, v, vd, tau, *self.arguments, commanded)
         return commanded

@@ -165,6 +165,9 @@ class TaskSet:
             self.follow(0.0, terms, motion)
             self.solve(0.0, terms, motion)
         self.pool.rehearse()
+
+    def forget(self) -> None:
+        """Forget the last tick, after a rehearsal."""
         self.previous = None
         self.held.scale_stiffness(1.0)
 

@@ -75,6 +75,14 @@ class UsualTick:
         self._free_bounds: tuple = ()
         self.torque: np.ndarray | None = None
 
+    def rehearse(self) -> None:
+        """Call both kernels once after a rehearsal of `TaskSet`, to load them before the run."""
+        self.lay_out(0.0, True)
+        if self._observed:
+            self.observe(self._terms.q.copy(), self._terms.v.copy())
+            self.respond(0.0, True)
+        self._inputs, self._observed, self._tables = (), (), None
+
     def lay_out(self, t: float, watches_slips: bool) -> None:
         """Collect the arguments for the ticks after time t (s), unless Python has to look at something in each of them.
 
@@ -116,9 +124,9 @@ class UsualTick:
 
     def _present_inputs(self) -> tuple:
         """Return the objects that have to stay the same."""
-        motion = self._motion
+        motion, events = self._motion, self._machine.events
         return (
-            self._machine.events[-1], motion.com, motion.angular_momentum, motion.posture, motion.closed,
+            events[-1] if events else None, motion.com, motion.angular_momentum, motion.posture, motion.closed,
             *motion.limbs.values(), None, *motion.contacts.values(),
         )  # fmt: skip
 

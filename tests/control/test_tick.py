@@ -56,7 +56,7 @@ def test_a_foot_is_let_go_by_programs_that_have_solutions(physics, monkeypatch):
     fixed by contacts, and the constraints of contacts have been made.
     """
     asked, without, late = [], [], []
-    attempt = WholeBodyQP.update_and_attempt
+    attempt = WholeBodyQP.conclude
 
     def watched(self, *inputs):
         solution = attempt(self, *inputs)
@@ -65,7 +65,7 @@ def test_a_foot_is_let_go_by_programs_that_have_solutions(physics, monkeypatch):
             without.append(simulation.t)
         return solution
 
-    monkeypatch.setattr(WholeBodyQP, "update_and_attempt", watched)
+    monkeypatch.setattr(WholeBodyQP, "conclude", watched)
     simulation = Simulation(shared.planned("walk", control__pace="fast"), physics)
     for place, name in (
         (stepping, "support_region"), (Avoidance, "_ends"), (CollisionModel, "fixed_by"),

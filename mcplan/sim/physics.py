@@ -32,6 +32,10 @@ class PointForces(NamedTuple):
         """Return the points with these links and patches (K,), positions, normals and forces (K, 3)."""
         return cls(np.stack([link, patch], axis=1, dtype=np.int64), np.concatenate([xyz, normal, force], axis=1))
 
+    def joined(self, *others: "PointForces") -> "PointForces":
+        """Return these points and those of others."""
+        return PointForces(*map(np.concatenate, zip(self, *others, strict=True)))
+
     @property
     def link(self) -> np.ndarray:
         """Indices (K,) into the list of the robot's links followed by the objects."""
@@ -98,7 +102,7 @@ def action_of(action: Action | ArrayLike, n: int) -> Action:
 
 
 class StepOutcome(NamedTuple):
-    """Motion and forces during a step from the state (q, v).
+    """Motion and forces during a step from the state (q, v); a back end does not change it afterwards.
 
     vd : (6+n,) mean acceleration: v+ = v + dt vd.
     tau_ext : (6+n,) generalised forces other than the commanded torques and the wrenches on patches; None: zero.
@@ -106,6 +110,7 @@ class StepOutcome(NamedTuple):
     forces : forces on each patch at the contact's points, (k, 3), or all contact points of the back end.
     active : names of the patches in contact.
     object_points : contact points of the objects that are not among ``forces``.
+    wrench_table : (P, 6) ``wrenches`` in the order of the recorder's patches, zero without contact, if there is one.
     """
 
     vd: np.ndarray
@@ -114,6 +119,7 @@ class StepOutcome(NamedTuple):
     forces: Mapping[str, np.ndarray] | PointForces
     active: tuple[str, ...]
     object_points: PointForces | None = None
+    wrench_table: np.ndarray | None = None
 
 
 class Physics(Protocol):

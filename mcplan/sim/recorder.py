@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from mcplan.record.run_file import OBJECT_ARRAYS, SHAPES, dtype_of
 from mcplan.robot.pose import rotation_from_quat
 from mcplan.robot.robot import Robot
 from mcplan.sim.physics import PointForces
+from mcplan.util.arrays import read_only
 from mcplan.util.qp_status import SOLVED
 from mcplan.version import __version__
 
@@ -27,6 +29,9 @@ SAMPLE_ARRAYS = (
 
 POINT_FIELDS = ("link", "patch", "xyz", "normal", "force")
 """Values of each contact point: the arrays ``point_link`` to ``point_force`` of the run."""
+
+BLOCK_ROWS = 2048
+"""Rows that are allocated at once. Arrays that grow by copying would take a whole tick now and then."""
 
 
 class RunRecorder:
@@ -55,18 +60,28 @@ class RunRecorder:
         n = len(robot.joint_names)
         self.objects = [thing.name for thing in plan.scenario.environment.objects]
         self._sizes = {"n": n, "nv": 6 + n, "nq": 7 + n, "P": len(self.patches), "objects": len(self.objects)}
-        self._samples = _Table({name: (self._size(name), dtype_of(name)) for name in SAMPLE_ARRAYS})
-        self._points = _Table({"labels": ((2,), dtype_of("point_link")), "values": ((9,), dtype_of("point_xyz"))})
-        self._point_start = [0]
+        self._row_type = np.dtype([(name, dtype_of(name), self._size(name)) for name in SAMPLE_ARRAYS], align=True)
+        self._blocks: list[np.ndarray] = []
+        self._begin_block()
+        # arrays, because objects with references make the garbage collector search all objects now and then: 100 ms
+        self._labels, self._values = ([array] for array in _blank_points(0))
         self._planned: dict[tuple[str, int | None, int], _PlannedPoints] = {}
         self._phases: list[dict[str, Any]] = []  # checked at the end: that takes a tenth of a tick
         self._phase_index: dict[tuple[str, int | None], int] = {}
         self._phase = -1
         self._current_phase: tuple[str, int | None] | None = None
+        self._stance: int | None = None
+        self._active: tuple[str, ...] = ()
+        self._is_active = np.zeros(len(self.patches), bool)
         self._timing: defaultdict[str, list[float]] = defaultdict(list)
 
     def __len__(self) -> int:
-        return self._samples.count
+        return (len(self._blocks) - 1) * BLOCK_ROWS + self._used
+
+    def _begin_block(self) -> None:
+        # zeros cost no memory until they are written
+        self._blocks.append(np.zeros(BLOCK_ROWS, self._row_type))
+        self._columns, self._used = [self._blocks[-1][name] for name in SAMPLE_ARRAYS], 0
 
     def set_world(self, world: WorldRecord, robot: Robot) -> None:
         """Set the model errors of the physics, and its robot; the recorded centre of mass is that of this robot."""
@@ -89,8 +104,11 @@ class RunRecorder:
         objects: tuple[np.ndarray, np.ndarray] | None = None,
         object_points: PointForces | None = None,
         violation: float = 0.0,
+        wrench_table: np.ndarray | None = None,
     ) -> None:
         """Record one sample: the state at t, and torques and forces from t to t + dt.
+
+        The arrays of points are not copied.
 
         Parameters
         ----------
@@ -108,27 +126,34 @@ class RunRecorder:
         objects : poses (O, 7) and velocities (O, 6) of the free objects at t; required if there are any.
         object_points : contact points of the objects that are not among ``forces_at_points``.
         violation : constraint violation of the control program if it was not solved (m/s², rad/s², N).
+        wrench_table : (P, 6) ``wrenches`` in the order of ``patches``, if the back end has such a table.
         """
-        self._enter_phase(phase)
-        if isinstance(forces_at_points, PointForces):
-            self._add_points(forces_at_points)
-        else:
-            for name in wrenches:
-                # a grasp has no points: its force acts at the patch origin, the moment is in the wrench
-                self._add_patch_points(name, forces_at_points[name] if name in forces_at_points else wrenches[name][:3])
+        if phase != self._current_phase:
+            self._enter_phase(phase)
+        if not isinstance(forces_at_points, PointForces):
+            forces_at_points = self._add_planned_points(wrenches, forces_at_points)
         if object_points is not None:
-            self._add_points(object_points)
-        self._point_start.append(self._points.count)
-        k, columns = self._samples.append(1).start, self._samples.columns
-        ts, qs, vs, vds, taus, taus_ext, actives, wrench_rows, phases, statuses, slacks, object_qs, object_vs = columns
+            forces_at_points = forces_at_points.joined(object_points)
+        self._labels.append(forces_at_points.labels)
+        self._values.append(forces_at_points.values)
+        if self._used == BLOCK_ROWS:
+            self._begin_block()
+        k, self._used = self._used, self._used + 1
+        (
+            ts, qs, vs, vds, taus, taus_ext, actives, wrench_rows, phases, statuses, slacks, object_qs, object_vs,
+        ) = self._columns  # fmt: skip
         ts[k], qs[k], vs[k], vds[k], taus[k] = t, q, v, vd, tau
         if tau_ext is not None:
             taus_ext[k] = tau_ext
-        index = self.patch_index
-        for name in active:
-            actives[k, index[name]] = True
-        for name, value in wrenches.items():
-            wrench_rows[k, index[name]] = value
+        if (names := tuple(active)) != self._active:
+            self._active, self._is_active = names, np.zeros(len(self.patches), bool)
+            self._is_active[[self.patch_index[name] for name in names]] = True
+        actives[k] = self._is_active
+        if wrench_table is not None:
+            wrench_rows[k] = wrench_table
+        else:
+            for name in wrenches:
+                wrench_rows[k, self.patch_index[name]] = wrenches[name]
         phases[k], statuses[k] = self._phase, qp_status
         if qp_status != SOLVED:
             slacks[k] = violation
@@ -140,10 +165,8 @@ class RunRecorder:
             for name, seconds in timing.items():
                 self._timing[name].append(seconds)
 
-    def object_points(self, loads: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]]) -> PointForces | None:
+    def object_points(self, loads: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]]) -> PointForces:
         """Return the contact points of objects, given their positions, normals and forces (k, 3) by object."""
-        if not loads:
-            return None
         first = len(self._robot_record.links)
         link = [np.full(len(xyz), first + self.objects.index(name)) for name, (xyz, _, _) in loads.items()]
         xyz, normal, force = (np.concatenate(column) for column in zip(*loads.values(), strict=True))
@@ -170,12 +193,15 @@ class RunRecorder:
         RunError
             Nothing was recorded.
         """
-        points = PointForces(**self._points.arrays())
-        arrays = self._samples.arrays() | {f"point_{name}": getattr(points, name).copy() for name in POINT_FIELDS}
+        blocks = [*self._blocks[:-1], self._blocks[-1][: self._used]]
+        arrays = {name: np.concatenate([block[name] for block in blocks]) for name in SAMPLE_ARRAYS}
+        points = PointForces(np.concatenate(self._labels), np.concatenate(self._values))
+        arrays |= {f"point_{name}": getattr(points, name).copy() for name in POINT_FIELDS}
         if not self.objects:
             for name in OBJECT_ARRAYS:
                 del arrays[name]
-        self._fill_planned_points(arrays)
+        point_start = np.cumsum([len(labels) for labels in self._labels])
+        self._fill_planned_points(arrays, point_start)
         q = arrays["q"]
         finite = np.isfinite(q).all(axis=1)
         arrays["com"] = np.full((len(q), 3), np.nan)
@@ -202,7 +228,7 @@ class RunRecorder:
         timing = {name: np.array(values) for name, values in self._timing.items()}
         return Run(
             record=record,
-            point_start=np.array(self._point_start, "<i8"),
+            point_start=point_start,
             timing=timing,
             live_plan=self._live_plan,
             **arrays,
@@ -212,16 +238,27 @@ class RunRecorder:
         return tuple(self._sizes[size] if isinstance(size, str) else size for size in SHAPES[name][1:])
 
     def _enter_phase(self, phase: tuple[str, int | None]) -> None:
-        if phase == self._current_phase:
-            return
         if phase not in self._phase_index:
             self._phase_index[phase] = len(self._phases)
             self._phases.append({"name": phase[0], "stance": phase[1]})
-        self._phase, self._current_phase = self._phase_index[phase], phase
+        self._phase, self._current_phase, self._stance = self._phase_index[phase], phase, phase[1]
 
-    def _planned_points(self, patch: str, count: int) -> "_PlannedPoints":
+    def _add_planned_points(self, wrenches: Mapping[str, np.ndarray], forces: Mapping[str, np.ndarray]) -> PointForces:
+        """Record the forces (k, 3) at the points of planned contacts; return the points, which `finish` fills in."""
+        k, count = len(self), 0
+        for patch in wrenches:
+            # a grasp has no points: its force acts at the patch origin, the moment is in the wrench
+            force = forces[patch] if patch in forces else wrenches[patch][:3]
+            planned = self._planned_contact(patch, force.size // 3)
+            planned.samples.append(k)
+            planned.first_rows.append(count)
+            planned.forces.append(force.copy())
+            count += force.size // 3
+        return _blank_points(count)
+
+    def _planned_contact(self, patch: str, count: int) -> "_PlannedPoints":
         """Return the points of the planned contact of a patch in this phase, if their number is ``count``."""
-        stance = self._phases[self._phase]["stance"]
+        stance = self._stance
         key = (patch, stance, count)
         if key not in self._planned:
             stances = self._plan.stances
@@ -235,24 +272,11 @@ class RunRecorder:
             self._planned[key] = _PlannedPoints(patch, link, candidates[0])
         return self._planned[key]
 
-    def _add_patch_points(self, patch: str, forces: np.ndarray) -> None:
-        """Store the forces (k, 3) of a patch; `finish` computes the positions of its points for all samples at once."""
-        count = np.size(forces) // 3
-        planned = self._planned_points(patch, count)
-        planned.samples.append(len(self))
-        planned.first_rows.append(self._points.count)
-        rows = self._points.append(count)
-        self._points.columns[1][rows, 6:] = forces
-
-    def _add_points(self, points: PointForces) -> None:
-        rows = self._points.append(len(points.labels))
-        labels, values = self._points.columns
-        labels[rows], values[rows] = points
-
-    def _fill_planned_points(self, arrays: dict[str, np.ndarray]) -> None:
-        """Fill in the positions and normals of planned contact points: ``R_WP points + p_WP`` at each sample."""
+    def _fill_planned_points(self, arrays: dict[str, np.ndarray], point_start: np.ndarray) -> None:
+        """Fill in the planned contact points, with their positions ``R_WP points + p_WP`` at each sample."""
         for planned in self._planned.values():
-            rows = np.array(planned.first_rows)[:, None] + np.arange(len(planned.points))
+            first_rows = point_start[planned.samples] + planned.first_rows
+            rows = first_rows[:, None] + np.arange(len(planned.points))
             q = arrays["q"][planned.samples]
             finite = np.isfinite(q).all(axis=1)
             X = np.full((len(q), 4, 4), np.nan)
@@ -260,6 +284,7 @@ class RunRecorder:
             arrays["point_link"][rows], arrays["point_patch"][rows] = planned.link, self.patch_index[planned.patch]
             arrays["point_normal"][rows] = planned.normals(X[:, :3, :3], self._carrier(planned, arrays))
             R = np.array(planned.contact.R)[None] if planned.contact.radius else X[:, :3, :3]
+            arrays["point_force"][rows] = np.reshape(planned.forces, (*rows.shape, 3))
             arrays["point_xyz"][rows] = planned.points @ R.transpose(0, 2, 1) + X[:, None, :3, 3]
 
     def _carrier(self, planned: "_PlannedPoints", arrays: dict[str, np.ndarray]) -> np.ndarray | None:
@@ -270,19 +295,26 @@ class RunRecorder:
         return arrays["object_q"][planned.samples, names.index(planned.contact.carrier)]
 
 
+@lru_cache
+def _blank_points(count: int) -> PointForces:
+    return PointForces(read_only(np.zeros((count, 2), np.int64)), read_only(np.zeros((count, 9))))
+
+
 class _PlannedPoints:
     """Points of one planned contact in patch axes, and where they occur in the record.
 
     Attributes
     ----------
     samples : indices of the samples with this contact.
-    first_rows : for each of these samples, the first row of the points in the arrays of points.
+    first_rows, forces : for each of these samples, the first row of the points among those of the sample, and their
+        forces (k, 3).
     """
 
     def __init__(self, patch: str, link: int, contact: ContactRecord):
         self.patch, self.link, self.contact, self.points = patch, link, contact, np.array(contact.points)
         self.samples: list[int] = []
         self.first_rows: list[int] = []
+        self.forces: list[np.ndarray] = []
 
     def normals(self, R: np.ndarray, carrier: np.ndarray | None = None) -> np.ndarray:
         """Return the normals (k, 1, 3) of the contact.
@@ -300,46 +332,3 @@ class _PlannedPoints:
             initial_inverse = rotation_from_quat(self.contact.carrier_pose[3:]).T
             rotation = np.array([rotation_from_quat(pose[3:]) for pose in carrier]) @ initial_inverse
         return np.atleast_2d(rotation @ normal)[:, None]
-
-
-BLOCK_ROWS = 4096
-"""Rows that are allocated at once. Arrays that grow by copying would take a whole tick now and then."""
-
-
-class _Table:
-    """Columns with a common number of rows, initially zero, in blocks that are joined at the end.
-
-    Parameters
-    ----------
-    columns : name -> shape of a row, and element type.
-
-    Attributes
-    ----------
-    columns : the arrays of the present block, in the order of their names.
-    count : number of rows in all blocks.
-    """
-
-    def __init__(self, columns: Mapping[str, tuple[tuple[int, ...], str]]):
-        self._shapes, self.count = columns, 0
-        self._full: list[list[np.ndarray]] = []
-        self._begin_block()
-
-    def _begin_block(self) -> None:
-        # zeros cost no memory until they are written
-        self.columns = [np.zeros((BLOCK_ROWS, *shape), dtype) for shape, dtype in self._shapes.values()]
-        self._used = 0
-
-    def append(self, count: int) -> slice:
-        """Add ``count`` rows of zeros to the present block, or to a new one; return their place in it."""
-        first = self._used
-        if first + count > BLOCK_ROWS:
-            self._full.append([column[:first] for column in self.columns])
-            self._begin_block()
-            first = 0
-        self._used, self.count = first + count, self.count + count
-        return slice(first, self._used)
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return all rows by name."""
-        blocks = [*self._full, [column[: self._used] for column in self.columns]]
-        return dict(zip(self._shapes, map(np.concatenate, zip(*blocks, strict=True)), strict=True))

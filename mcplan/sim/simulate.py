@@ -1,6 +1,5 @@
 """Simulation loop: controller, physics, recorder."""
 
-import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
@@ -12,6 +11,7 @@ from mcplan.control.command import Command
 from mcplan.control.controller import WholeBodyController
 from mcplan.control.textbook.of_scenario import textbook_controller
 from mcplan.control.torque_driven import TorqueController, TorqueDriven
+from mcplan.core.bundle import SOUND, check
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.planning.plan import Plan
 from mcplan.planning.planner import plan as make_plan
@@ -201,7 +201,7 @@ class Simulation:
         t, q, v = self.t, self.physics.q, self.physics.v
         if self.index >= self._max_steps:
             raise SimulationFailed(f"still in phase {self._phase_text()} at the time limit of {t:g} s", "time limit")
-        if not math.isfinite(q.dot(q) + v.dot(v)):
+        if check(q, False) != SOUND or check(v, False) != SOUND:
             raise SimulationFailed(
                 f"the state is not a number at t = {t:g} s, in phase {self._phase_text()}", "not a number"
             )
@@ -225,7 +225,7 @@ class Simulation:
         external = self.disturbance.external(t, q)
         action = Action(
             tau, command.vd, command.wrenches, command.forces, command.active, external,
-            command.object_vd, self.recorder.object_points(command.object_loads),
+            command.object_vd, self.recorder.object_points(command.object_loads) if command.object_loads else None,
         )  # fmt: skip
         physics_start = time.perf_counter()
         outcome = self.physics.step(action, self.dt)
@@ -235,7 +235,7 @@ class Simulation:
         self.recorder.append(
             t, q, v, outcome.vd, tau, outcome.tau_ext, outcome.wrenches, outcome.forces, outcome.active,
             command.phase, status, timing, objects,
-            outcome.object_points, command.violation if status != NO_QP else 0.0,
+            outcome.object_points, command.violation if status != NO_QP else 0.0, outcome.wrench_table,
         )  # fmt: skip
         sample = StepSample(self.index, t, q, v, tau, outcome.wrenches, outcome.forces, status,
                             len(machine.events), len(machine.states),

@@ -87,16 +87,27 @@ def joint_impulses(vector, k, speed):
 
 
 @jit_inline_exact
-def update_speeds(M, parent, n, count, contacts, vector):
-    """Write M times the present velocity, and the speeds of the contacts."""
-    v = vector[NEW_VELOCITY]
-    tree_multiply(M, parent, n, v, vector[VELOCITY_PRODUCT])
+def multiply_step(M, parent, n, count, contacts, vector):
+    """Write M times the direction, and the derivatives of the contacts' speeds along it."""
+    step = vector[STEP]
+    tree_multiply(M, parent, n, step, vector[PRODUCT])
     for c in range(count):
         for r in range(3):
             value = 0.0
             for k in range(contacts.index[c, SLOTS]):
-                value += contacts.J[c, r, k] * v[np.uint64(contacts.columns[c, k])]
-            contacts.speed[c, r] = value
+                value += contacts.J[c, r, k] * step[np.uint64(contacts.columns[c, k])]
+            contacts.speed_slope[c, r] = value
+
+
+@jit_inline_exact
+def move(n, count, contacts, vector, alpha):
+    """Move the velocity along the direction, with M times the velocity and the speeds of the contacts."""
+    for k in range(n):
+        vector[NEW_VELOCITY, k] += alpha * vector[STEP, k]
+        vector[VELOCITY_PRODUCT, k] += alpha * vector[PRODUCT, k]
+    for c in range(count):
+        for r in range(3):
+            contacts.speed[c, r] += alpha * contacts.speed_slope[c, r]
 
 
 @jit_inline_exact
@@ -177,24 +188,17 @@ def slope_at(n, count, contacts, vector, alpha, smooth_slope, curvature):
 
 
 @jit
-def line_search(M, parent, n, count, contacts, vector):
+def line_search(n, count, contacts, vector):
     """Return the step length at the minimum of l along the direction, or 1 if the slope there is negative or small.
 
     A slope below a twentieth of the initial one suffices: Newton's method needs no exact minimum.
     """
     step = vector[STEP]
-    tree_multiply(M, parent, n, step, vector[PRODUCT])
     smooth_slope, curvature, initial_slope = 0.0, 0.0, 0.0
     for k in range(n):
         curvature += step[k] * vector[PRODUCT, k]
         initial_slope += step[k] * vector[GRADIENT, k]
         smooth_slope += step[k] * (vector[VELOCITY_PRODUCT, k] - vector[MOMENTUM, k])
-    for c in range(count):
-        for r in range(3):
-            value = 0.0
-            for k in range(contacts.index[c, SLOTS]):
-                value += contacts.J[c, r, k] * step[contacts.columns[c, k]]
-            contacts.speed_slope[c, r] = value
     low, high = 0.0, 1.0
     low_slope = initial_slope
     high_slope = slope_at(n, count, contacts, vector, 1.0, smooth_slope, curvature)
@@ -246,13 +250,11 @@ def solve_program(M, parent, coupled, n, count, contacts, scratch, tolerance, it
         else:
             tree_factor(H, parent, scratch.root, n)
             tree_solve(H, parent, scratch.root, n, vector[STEP])
-        alpha = 1.0 if keep_states else line_search(M, parent, n, count, contacts, vector)
-        for k in range(n):
-            vector[NEW_VELOCITY, k] += alpha * vector[STEP, k]
+        multiply_step(M, parent, n, count, contacts, vector)
+        move(n, count, contacts, vector, 1.0 if keep_states else line_search(n, count, contacts, vector))
         keep_states = False
         steps += 1
         last_residual = residual
-        update_speeds(M, parent, n, count, contacts, vector)
         residual, scale = update_impulses(n, count, contacts, vector, False)
         if steps > 3 and residual >= last_residual and residual <= 1e-10 * scale:
             break  # rounding errors prevent further progress

@@ -162,12 +162,16 @@ def find_memory(contacts, c, count):
 
 @jit_inline_exact
 def prepare_contacts(scene, law, dt, count, remembered, v, contacts):
-    """Write target velocities, compliances and initial states; the previous step had ``remembered`` contacts."""
+    """Write speeds, targets, compliances and initial states; the previous step had ``remembered`` contacts."""
     for c in range(count):
         a, b = contacts.index[c, BODY_A], contacts.index[c, BODY_B]
         inverse_mass = scene.body[a, BODY_INVERSE_MASS] + (scene.body[b, BODY_INVERSE_MASS] if b >= 0 else 0.0)
-        aim, value = contacts.target[c], contacts.value[c]
+        aim, value, speed = contacts.target[c], contacts.value[c], contacts.speed[c]
         contacts.shift[c, APPLIED] = 0.0
+        for r in range(3):
+            speed[r] = 0.0
+            for k in range(contacts.index[c, SLOTS]):
+                speed[r] += contacts.J[c, r, k] * v[contacts.columns[c, k]]
         m = find_memory(contacts, c, remembered)
         for r in range(3):
             aim[3 + r] = law[COMPLIANCE] * inverse_mass
@@ -185,11 +189,6 @@ def prepare_contacts(scene, law, dt, count, remembered, v, contacts):
         aim[0] = 0.0
         aim[1] = 0.0
         aim[2] = -gap / dt if gap > 0.0 else min(-law[RECOVERY] * gap / dt, law[RECOVERY_SPEED])
-        speed = contacts.speed[c]
-        for r in range(3):
-            speed[r] = 0.0
-            for k in range(contacts.index[c, SLOTS]):
-                speed[r] += contacts.J[c, r, k] * v[contacts.columns[c, k]]
         closes = gap + dt * speed[2] < 0.0
         if closes and speed[2] < -law[BOUNCE_SPEED]:
             aim[2] = max(aim[2], -law[RESTITUTION] * speed[2])

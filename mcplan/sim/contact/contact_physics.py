@@ -115,6 +115,7 @@ class ContactPhysics:
         self._held = b""
         self._labels = read_only(np.empty((0, 2), np.int64))
         self._touching: dict[str, int] = {}
+        self._touching_patches: tuple[str, ...] = ()
         self.centre_q[:] = np.array([[*p, *quat_from_rotation(R)] for R, p in object_poses]).reshape(-1, 7)
         grips = [name for name in self.patches if robot.patches[name].kind == "grasp"]
         self._grip_names = [name for name in grips if name != MOUNT]
@@ -167,6 +168,7 @@ class ContactPhysics:
             self._held, self._labels = held, read_only(self._contacts.report_index[:count].copy())
             touching = {*self._labels[:, 1].tolist(), *np.flatnonzero(self.grasps[:, IS_HELD]).tolist()}
             self._touching = {name: p for p, name in enumerate(self.patches) if p in touching}
+            self._touching_patches = tuple(self._touching)
         if lost:
             raise SimulationFailed(
                 f"more than {CAPACITY} simultaneous contacts at t = {self.t:g} s, the limit of physics contact",
@@ -177,7 +179,8 @@ class ContactPhysics:
         wrench = self._wrench.copy()
         wrenches = {name: wrench[p] for name, p in self._touching.items()}
         points = PointForces(self._labels, self._contacts.report[:count].copy())
-        return StepOutcome(self._vd.copy(), self._tau_ext.copy(), wrenches, points, tuple(wrenches))
+        vd, tau_ext = self._vd.copy(), self._tau_ext.copy()
+        return StepOutcome(vd, tau_ext, wrenches, points, self._touching_patches, None, wrench)
 
     def _update_grasps(self, active: Iterable[str]) -> None:
         """Close the active grasps on bars within reach; open the others."""

@@ -129,7 +129,7 @@ class ContactReader:
             np.array([R[:, 2] for R, _ in poses]),
             np.array([wrench[:3] for wrench in grip_wrenches.values()]),
         )
-        return PointForces(*map(np.concatenate, zip(points, grip_points, strict=True)))
+        return points.joined(grip_points)
 
     def _generalised(self, data: Any, first: np.ndarray) -> np.ndarray:
         """Return the generalised force (6+n,) of contacts whose constraint rows begin at ``first``, world axes.

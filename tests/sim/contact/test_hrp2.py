@@ -4,6 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from mcplan.core.contact.model import MAX_WRENCH
 from mcplan.robot.description import Box
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
@@ -191,6 +192,24 @@ def test_a_hand_holds_a_bar_until_it_opens_or_the_load_is_too_much(robot):
     assert strong.q[2] < q[2] - 0.01
     outcome = strong.step(Action(np.zeros(robot.n), np.zeros(0), {}, {}, ()), 1e-3)
     assert outcome.active == ()
+
+
+def test_a_robot_that_swings_on_a_bar_needs_one_newton_step(robot):
+    """The state of its grasp does not change, so the first step is exact."""
+    q = robot.posture("half_sitting")
+    q[2] += 1.0
+    p = robot.frame_pose(q, "left_grip")[:3, 3]
+    half = np.array([0, 0.05, 0])
+    environment = Environment(bars=(Bar("bar", np.array([p - half, p + half]), 0.02),))
+    held = Held(robot, lift=1.0, environment=environment, patches=["left_grip"])
+    held.run(0.001, active=["left_grip"])
+    held.physics.grasps[0, MAX_WRENCH : MAX_WRENCH + 2] = 1e5
+    steps = []
+    for _ in range(100):
+        held.run(0.001, active=["left_grip"])
+        steps.append(held.physics.iterations)
+    assert np.linalg.norm(held.physics.v[:3]) > 0.01
+    assert steps == [1] * 100
 
 
 @pytest.mark.parametrize("radius", [0.01, 0.06])

@@ -9,7 +9,7 @@ import numpy as np
 from mcplan.collision.model import ALLOWED_PENETRATION, CollisionModel, faces_of
 from mcplan.control.motion import Motion
 from mcplan.core.distance.pair import PAIR_SIZE
-from mcplan.core.distance.shape import BODY
+from mcplan.core.distance.shape import BODY, Shapes
 from mcplan.core.distance.watch import new_watch
 from mcplan.core.motion.reference import sample_posture
 from mcplan.core.whole_body import avoidance_bundle as bundle
@@ -174,27 +174,25 @@ class Avoidance:
         rows include the velocity-dependent part of the distance acceleration: a hand that turns while it slides along a
         bar is drawn into it by 1 to 2 m/s².
         """
-        self.advance(terms, motion, objects)
-        shapes = self._model.shapes
-        if objects:
-            shapes = self._model.shapes_at(objects)
-            for k, (name, (_, p)) in enumerate(objects.items()):
-                i = self._model.shape_index[name]
-                self._targets.column[i], self._targets.position[i] = self._robot.nv + 6 * k, p
-        count = avoid(*shapes, *self._constants, *self._state, terms.q, terms.v, self.tick)
+        shapes = self.begin(terms, motion, objects)
+        count = avoid(*shapes, *self.arguments, terms.q, terms.v, self.tick)
         if count == NOT_FINITE:
             raise InputError("q of the collision avoidance is not finite")
         self.near_count = count
 
-    def advance(self, terms: Terms, motion: Motion, objects: Mapping[str, Pose] | None = None) -> None:
-        """Begin a control period: update the goals. The kernel ``avoid`` has to follow."""
+    def begin(self, terms: Terms, motion: Motion, objects: Mapping[str, Pose] | None = None) -> Shapes:
+        """Begin a control period: update the goals, and return the shapes for the kernel ``avoid``, which follows."""
         self.tick += 1
         self._update_goals(terms, motion, objects or {})
+        for k, (name, (_, p)) in enumerate((objects or {}).items()):
+            i = self._model.shape_index[name]
+            self._targets.column[i], self._targets.position[i] = self._robot.nv + 6 * k, p
+        return self._model.shapes_at(objects) if objects else self._model.shapes
 
     @property
     def arguments(self) -> tuple:
-        """Arguments of the kernel ``avoid`` up to the state, without objects that move."""
-        return *self._model.shapes, *self._constants, *self._state
+        """Arguments of the kernel ``avoid`` between shapes and state."""
+        return *self._constants, *self._state
 
     @property
     def dimension(self) -> int:

@@ -116,9 +116,9 @@ class WholeBodyController:
         self._friction = JointFriction(self.robot, s.gains.friction_compensation, dt)
         self._wrenches: Mapping[str, np.ndarray] = dict(first.wrenches)
         self._commanded: Mapping[str, np.ndarray] = self._wrenches
-        self._usual = None if self.objects else UsualTick(
-            self.terms, self.motion, self.machine, self.tasks, self.planned_forces, self.impedance, self._slip_detector,
-            self._stepping, PUSHED_ERROR * s.timing.com_tolerance,
+        self._usual = UsualTick(
+            self.terms, self.motion, self.machine, self.tasks, self.planned_forces, self.impedance,
+            self._slip_detector, self._stepping, PUSHED_ERROR * s.timing.com_tolerance,
         )  # fmt: skip
         self._nv, self._t, self._start_delay, self._push_time = self.robot.nv, 0.0, 0.0, -np.inf
         self._vd = np.zeros(self._nv)
@@ -158,8 +158,7 @@ class WholeBodyController:
         if not self.tasks.further:  # a user's task may expect calls in ticks only
             self.terms.update(self.plan.stances[0].q, np.zeros(self._nv))
             self.tasks.rehearse(self.terms, self.motion)
-            if self._usual:
-                self._usual.rehearse()
+            self._usual.rehearse()
             self.tasks.forget()
             self._slip_detector.update(0.0, self.terms, self.motion, {})
             self._stepping.rehearse(self.terms, self.motion)
@@ -184,7 +183,7 @@ class WholeBodyController:
         clock, measured = time.perf_counter(), wrenches is not None
         if wrenches is not None:
             self._wrenches = wrenches
-        is_usual = self._usual is not None and self._usual.observe(q, v)
+        is_usual = self._usual.observe(q, v)
         if isinstance(self.terms, SystemTerms):
             if objects is None:
                 raise InputError("the plan handles objects, but step() was given no poses of them")
@@ -209,8 +208,9 @@ class WholeBodyController:
         state, phase = self.machine.state, self.machine.events[-1]
         self._further.enter(phase.name)
         usual, tolerance = self._usual, self.settings.timing.com_tolerance
-        solution = usual.respond(t, t > self._push_time + PUSHED_TIME_S) if usual and is_usual else None
-        if usual and solution is not None:
+        is_steady = t > self._push_time + PUSHED_TIME_S
+        solution = usual.respond(t, is_steady) if is_usual or self.objects else None
+        if solution is not None:
             balance_error, tau = usual.balance_error / tolerance, usual.torque
             if balance_error > PUSHED_ERROR:
                 self._push_time = t
@@ -229,8 +229,7 @@ class WholeBodyController:
             tau = solution.tau
             if self.impedance is not None:
                 tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self._nv], tau)
-            if usual:
-                usual.lay_out(t, measured)
+            usual.lay_out(t, measured)
         self._update_clock(t, balance_error)
         forces = solution.forces
         self.objects.last_forces = forces

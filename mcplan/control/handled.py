@@ -96,8 +96,7 @@ class HandledObjects:
     def tasks(self, t: float, motion: Motion) -> list[LinkPoseTask]:
         """Return the tasks of the objects that move, filled from their references."""
         for name, path in motion.objects.items():
-            task = self._tasks[name]
-            task.R, task.p, task.velocity, task.acceleration, _ = path.sample(t)
+            path.write(t, self._tasks[name].reference)
         return [self._tasks[name] for name in motion.objects]
 
     def apply_gains(self, settings: ControlSettings) -> None:

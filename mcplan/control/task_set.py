@@ -11,6 +11,7 @@ from mcplan.control.handled import HandledObjects
 from mcplan.control.held_contacts import HeldContacts
 from mcplan.control.motion import Motion
 from mcplan.core.motion.reference import write_body
+from mcplan.motion.limb_path import Pose
 from mcplan.motion.pendulum import Pendulum, lowest
 from mcplan.motion.time_parameterization import PathTiming
 from mcplan.robot.robot import Robot
@@ -123,7 +124,6 @@ class TaskSet:
         self.preload_drop_time = -np.inf
         self.previous: Solution | None = None
         self._cached_tasks: tuple[tuple, tuple[Task, ...]] = ((), ())
-        self._contacts: tuple[ContactConstraint, ...] = ()
         self._inputs: tuple[tuple[ContactConstraint, ...], tuple[Task, ...]] = ((), ())
         self.torque_band: TorqueBand | None = None
         self.problem: WholeBodyQP | PrioritisedQP
@@ -208,6 +208,20 @@ class TaskSet:
         dropped; preloads are dropped for a while; the contact stiffness is dropped and returns gradually (contacts that
         drift by fractions of a millimetre may demand contradictory accelerations). Contact damping stays.
         """
+        contacts, tasks, poses = self.prepare(t, terms, motion)
+        for limit in self._limits:
+            limit.update(terms, motion, poses)
+        self.bound_torques(steady)
+        inputs = contacts, tasks
+        if self.further or not is_unchanged(inputs, self._inputs):  # priorities of a user's task may change
+            self._inputs = inputs
+            self.problem = self.pool.get(contacts, tasks, self._limits)
+        return self.complete(t, terms, planned, self._attempt(terms, planned))
+
+    def prepare(
+        self, t: float, terms: Terms, motion: Motion
+    ) -> tuple[tuple[ContactConstraint, ...], tuple[Task, ...], Mapping[str, Pose] | None]:
+        """Return contacts and tasks at time t (s), the same tuples until one changes, and the poses of objects."""
         if self.held.stiffness_share < 1.0:
             self.held.scale_stiffness(min(1.0, self.held.stiffness_share + self._dt / STIFFNESS_RETURN_S))
         self.held.preload_share, grip_share = self.shares(t, motion)
@@ -232,16 +246,8 @@ class TaskSet:
             tasks = self._inputs[1] if is_unchanged(tasks, self._inputs[1]) else tasks
             contacts = (*contacts, *self.objects.supports(t, motion, terms))
             poses = self.objects.poses
-        for limit in self._limits:
-            limit.update(terms, motion, poses)
-        self.bound_torques(steady)
-        if is_unchanged(contacts, self._contacts):
-            contacts = self._contacts  # the same tuple: neither pool nor program look at its items again
-        inputs = contacts, tasks
-        if self.further or not is_unchanged(inputs, self._inputs):  # priorities of a user's task may change
-            self._inputs, self._contacts = inputs, contacts
-            self.problem = self.pool.get(contacts, tasks, self._limits)
-        return self.complete(t, terms, planned, self._attempt(terms, planned))
+        # the same tuple: neither pool nor program look at its items again
+        return self._inputs[0] if is_unchanged(contacts, self._inputs[0]) else contacts, tasks, poses
 
     def shares(self, t: float, motion: Motion) -> tuple[float, float]:
         """Return the fractions of preloads and of the limits of grips that apply at time t (s)."""
@@ -269,6 +275,11 @@ class TaskSet:
     def bounds_torques(self, steady: bool) -> bool:
         """Return whether the rate of the torques is bounded in this tick."""
         return steady and self.settings.gains.torque_rate > 0.0
+
+    @property
+    def contacts(self) -> tuple[ContactConstraint, ...]:
+        """Contacts of the last program."""
+        return self._inputs[0]
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -333,7 +344,7 @@ class TaskSet:
 
     def _drop_preloads(self, t: float) -> bool:
         """Drop the preloads of contacts from time t (s) on; return whether there were any."""
-        contacts = self._contacts
+        contacts = self.contacts
         has_preload = any(contact.preload > 0.0 for contact in contacts)
         if has_preload:
             self.preload_drop_time = t

@@ -65,7 +65,7 @@ class UsualTick:
         self._closed: tuple[Contact, ...] = ()
         self._limbs: list[tuple[LinkPoseTask, slice]] = []
         self._drop_time, self.balance_error = -np.inf, 0.0
-        self._sent_size = terms.q.size - 7 if impedance else 0
+        self._sent_size = len(impedance.limit) if impedance else 0
         self._inputs: tuple = ()
         self._observed: tuple = ()
         self._fixed: tuple = ()
@@ -90,21 +90,22 @@ class UsualTick:
         """
         tasks, motion, terms, problem = self._tasks, self._motion, self._terms, self._tasks.problem
         inputs, last = self._present_inputs(), self._inputs
-        self._inputs, observed, self._observed = (), self._observed, ()
+        self._inputs, observed, self._observed, objects = (), self._observed, (), tasks.objects
         if not isinstance(problem, WholeBodyQP) or tasks.avoidance is None or tasks.further or self._detector.slips:
             return
         balance, tables = self._stepping.balance_arguments(self._machine.phase, motion), problem.kernel_tables()
-        if balance is None or tables is None or not tasks.has_final_shares(t, motion):
+        if balance is None or tables is None or not (objects or tasks.has_final_shares(t, motion)):
             return
         self._drop_time = tasks.preload_drop_time
         if tables is self._tables and tasks.held.free_bounds is self._free_bounds and is_unchanged(inputs, last):
             self._inputs, self._observed = last, observed  # only a pose or a share has changed
             return
-        least_depth, balance_arguments = balance
-        self._observed = (
-            np.array([SLIP_SPEED_M_S if watches_slips else np.inf, MAX_DEVIATION, least_depth]), *terms.arguments,
-            *self._detector.arguments(motion.closed, terms)[1:], *tasks.held.free_bounds[:-1], *balance_arguments,
-        )  # fmt: skip
+        if not objects:
+            least_depth, balance_arguments = balance
+            self._observed = (
+                np.array([SLIP_SPEED_M_S if watches_slips else np.inf, MAX_DEVIATION, least_depth]), *terms.arguments,
+                *self._detector.arguments(motion.closed, terms)[1:], *tasks.held.free_bounds[:-1], *balance_arguments,
+            )  # fmt: skip
         body, places = tasks.body, [tables.place(task) for task in (tasks.com, tasks.momentum)]
         places += [tables.place(tasks.trunk, tasks.trunk.reference), tables.place(tasks.posture)]
         planned, target = self._forces.arranged(tables.patches, tables.force_slices)
@@ -143,31 +144,35 @@ class UsualTick:
         If the state ``is_steady``, the rate of torques is bounded.
         """
         tasks, motion, last, start = self._tasks, self._motion, self._tasks.previous, time.perf_counter()
-        if tasks.preload_drop_time != self._drop_time or not is_unchanged(self._present_inputs(), self._inputs):
+        if not is_unchanged(self._present_inputs(), self._inputs):
             return None
         if tasks.problem is not self._problem or (tables := self._problem.kernel_tables()) is not self._tables:
             return None
         assert tables is not None
         assert last is not None
+        poses = None
+        if tasks.objects:  # they take contacts, limits of forces and references along
+            if tasks.held.stiffness_share < 1.0:
+                return None
+            contacts, all_tasks, poses = tasks.prepare(t, self._terms, motion)
+            if contacts is not tasks.contacts or all_tasks is not tasks.tasks:
+                return None
+            tasks.follow_limbs(t, motion)
+            tables.refresh()
+        elif tasks.preload_drop_time == self._drop_time:
+            tasks.follow_limbs(t, motion)
+            for task, place in self._limbs:
+                tables.values[place] = task.values
+        else:
+            return None
         self._problem.begin()
-        tasks.follow_limbs(t, motion)
-        for task, place in self._limbs:
-            tables.values[place] = task.values
-        self._avoidance.advance(self._terms, motion)
+        shapes = self._avoidance.begin(self._terms, motion, poses)
         is_bounded, (t_law, rate, change) = tasks.bounds_torques(is_steady), tasks.body.law_time(t, motion)
         solution, sent = Solution(tables), np.empty(self._sent_size)
         status = kernel.respond(
-            self._avoidance.tick,
-            is_bounded,
-            last.f,
-            last.tau,
-            solution.numbers,
-            sent,
-            t_law,
-            rate,
-            change,
+            self._avoidance.tick, is_bounded, last.f, last.tau, solution.numbers, sent, *shapes, t_law, rate, change,
             *self._fixed,
-        )
+        )  # fmt: skip
         self.balance_error, near_count = self._report.tolist()
         self.torque = sent if status == SOLVED and self._impedance else None
         if status != SOLVED:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mcplan.core.rigid_body.free_bodies import fill_free_bodies
+from mcplan.core.rigid_body.terms import fill_terms
 from mcplan.robot.robot import JointLimits, Robot
 from mcplan.robot.terms import Terms
 
@@ -104,14 +105,15 @@ class SystemTerms(Terms):
             np.array(pairs, np.int64).reshape(-1, 2),
         )
         self._allocate(robot.nq + 7 * len(bodies), system.nv)
+        self._robot.set_state(self.q[: robot.nq], self.v[: robot.nv])
         first = len(robot_frames)
         for i in range(len(bodies)):
             columns = slice(robot.nv + 6 * i, robot.nv + 6 * i + 6)
             self._J[first + i, :, columns] = np.eye(6)
+        self._body_arguments = self.q, self.v, *self._bodies, *self._robot.arrays[2:], *self.arrays[2:]
 
     def update(self, q: ArrayLike, v: ArrayLike) -> None:
         """Compute all terms for the state (q, v) of the system."""
-        robot = self._system.robot
         self.q[:], self.v[:] = q, v
-        self._robot.update(self.q[: robot.nq], self.v[: robot.nv])
-        fill_free_bodies(self.q, self.v, *self._bodies, *self._robot.arrays[2:], *self.arrays[2:])
+        fill_terms(*self._robot.arguments)
+        fill_free_bodies(*self._body_arguments)

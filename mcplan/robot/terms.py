@@ -69,9 +69,14 @@ class Terms:
         self._offset = np.array([offset for _, offset in frames_in_bodies], dtype=float).reshape(count, 12)
         self._work = workspace(tree)
         self._allocate(nv + 1, nv)
+        self.set_state(self.q, self.v)
+
+    def set_state(self, q: np.ndarray, v: np.ndarray) -> None:
+        """Set the arrays of the state, which ``update`` writes or their owner does."""
+        self.q, self.v = q, v
         self.arguments = (
-            *self._tree, self.q, self.v, self._body, self._offset, self._work, self.M, self.h, self._rows,
-            self.centroidal, self._J, self._values,
+            *self._tree, q, v, self._body, self._offset, self._work, self.M, self.h, self._rows, self.centroidal,
+            self._J, self._values,
         )  # fmt: skip
 
     def _allocate(self, nq: int, nv: int) -> None:

@@ -237,9 +237,13 @@ class BoundTables:
 
     def _fill_arguments(self) -> tuple:
         """Return the arguments of ``qp_fill.fill``, with the present numbers of tasks and contacts."""
+        self.refresh()
+        return (*self._first_arguments, self.last, self.rate, *self.limits, *self.torque_band, *self._last_arguments)
+
+    def refresh(self) -> None:
+        """Read the present numbers of tasks and contacts."""
         if self._parts:
             np.concatenate(self._parts, out=self.values)
-        return (*self._first_arguments, self.last, self.rate, *self.limits, *self.torque_band, *self._last_arguments)
 
     @property
     def constant(self) -> float:

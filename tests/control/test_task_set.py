@@ -157,7 +157,7 @@ def test_of_a_motion_as_much_preload_is_asked_for_as_it_keeps(robot):
 def test_where_there_is_no_solution_contacts_go_without_their_preload(robot):
     tasks = tasks_of(robot, ControlSettings(contact={"model": "compliant"}))
     asked = SimpleNamespace(preload=5.0)
-    tasks._contacts = (asked,)
+    tasks._inputs = (asked,), ()
     assert tasks._drop_preloads(2.0)
     assert asked.preload == 0.0
     assert not tasks._drop_preloads(2.0)

@@ -51,15 +51,14 @@ def observe(
 
 @jit
 def respond(
-    tick, is_steady, last, torque, numbers, sent, t_law, rate_law, change_law, law_times, law_pieces, law_end, clocks,
-    com_times, com_lengths, com_coefficients, com_ends,
+    tick, is_steady, last, torque, numbers, sent, shape_index, shape_size, shape_offset, vertices, graph, t_law,
+    rate_law, change_law, law_times, law_pieces, law_end, clocks, com_times, com_lengths, com_coefficients, com_ends,
     momentum_times, momentum_lengths, momentum_coefficients, momentum_ends, times, lengths, linear, phi, start, end,
     end_velocity, posture_scratch, q_wanted, v_wanted, vd_wanted, ground, size, curve, com_task, momentum_task, trunk,
-    posture_task, places, target, gain, shape_index, shape_size, shape_offset, vertices, graph, constants_real,
-    constants_integer, constants_layout, state_real, state_integer, state_layout, q, v, M, h, rows, summary, J, frames,
-    inputs, layout, constants, tasks, contacts, values, planned, rate, limits, lower, step, theta, scratch, basis,
-    program, work, sense, multiplier, tolerance, first, max_residual, residual, largest_error, rolling, axes, kp, kd,
-    return_time, torque_limit, dt, expected_q, expected_v, report,
+    posture_task, places, target, gain, constants_real, constants_integer, constants_layout, state_real, state_integer,
+    state_layout, q, v, M, h, rows, summary, J, frames, inputs, layout, constants, tasks, contacts, values, planned,
+    rate, limits, lower, step, theta, scratch, basis, program, work, sense, multiplier, tolerance, first, max_residual,
+    residual, largest_error, rolling, axes, kp, kd, return_time, torque_limit, dt, expected_q, expected_v, report,
 ):  # fmt: skip
     """Write the references into their tasks, solve the program, and add joint impedance; return its status.
 
@@ -75,7 +74,7 @@ def respond(
     clocks .. posture_task : see ``reference.write_body``
     places : (4,) int64, see ``COM`` ..
     target, gain : (forces,) planned forces, which ``planned`` follows by the fraction ``gain`` per tick
-    shape_index .. state_layout : see ``avoidance.avoid``
+    shape_index .. graph, constants_real .. state_layout : see ``avoidance.avoid``
     q .. residual : see ``solve.solve_tick``
     rolling, axes : (k,) int64, (k, 3, 3) contacts whose axes turn with their patches, and the axes in patch axes
     kp .. expected_v : see ``impedance.add_impedance``
@@ -114,8 +113,8 @@ def respond(
     if status == SOLVED and sent.size:
         nv, n = layout[lay.NV], layout[lay.ACTUATED]
         add_impedance(
-            q[7:], v[6:], numbers[6:nv], numbers[nv : nv + n], kp, kd, return_time, torque_limit, dt, expected_q,
-            expected_v, sent,
+            q[7 : 7 + n], v[6 : 6 + n], numbers[6 : 6 + n], numbers[nv : nv + n], kp, kd, return_time, torque_limit, dt,
+            expected_q, expected_v, sent,
         )  # fmt: skip
     return status
 

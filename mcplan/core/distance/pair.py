@@ -23,7 +23,7 @@ from mcplan.core.distance.shape import (
     posed_support,
     write_relative_pose,
 )
-from mcplan.core.jit import jit_algebra, jit_inline
+from mcplan.core.jit import jit_algebra
 
 DISTANCE, NORMAL, POINT_A, POINT_B, PAIR_SIZE = 0, 1, 4, 7, 10
 """Columns of a pair's result: signed distance (m), unit normal from b to a (3), nearest (or deepest) point of a (3) and
@@ -89,7 +89,7 @@ def pair_distance(shapes, a, b, pose, margin, work, out):
     return True
 
 
-@jit_inline
+@jit_algebra
 def fast_pair_distance(shapes, a, b, pose, margin, work, out):
     """Write the same result as `pair_distance`, up to rounding, in less time for a shape over a face of a box.
 

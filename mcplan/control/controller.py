@@ -229,7 +229,7 @@ class WholeBodyController:
             tau = solution.tau
             if self.impedance is not None:
                 tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self._nv], tau)
-            usual.lay_out(t, measured)
+            usual.lay_out(measured)
         self._update_clock(t, balance_error)
         forces = solution.forces
         self.objects.last_forces = forces

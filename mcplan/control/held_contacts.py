@@ -69,7 +69,7 @@ class HeldContacts:
     stiffness_share : factor on the stiffness of all contacts.
     preload_share : factor on the preload of all contacts.
     rolling : constraints whose axes turn with the patch, with their contacts.
-    free_bounds : arguments of ``largest_free_motion`` for contacts with free directions.
+    free_bounds : first arguments of ``largest_free_motion``, for contacts with free directions.
     """
 
     def __init__(self, settings: ControlSettings, objects: HandledObjects):
@@ -80,8 +80,8 @@ class HeldContacts:
         self._inputs: tuple = ()
         self._constraints: tuple[ContactConstraint, ...] = ()
         self.rolling: list[tuple[ContactConstraint, Contact]] = []
-        self._free: Sequence[_ClosedContact] | None = None
-        self.free_bounds: tuple[np.ndarray, ...] = ()
+        self._free: Sequence[_ClosedContact] = ()
+        self.free_bounds = np.zeros((0, 6, 6)), np.zeros((0, 12)), np.zeros(0, np.int64)
         self._initial_constraints: dict[Contact, tuple[ContactConstraint, np.ndarray]] = {}
         """Constraints with their initial values, built before the run, because building takes longer than a tick."""
 
@@ -114,7 +114,7 @@ class HeldContacts:
         if (
             shares == self._shares
             and is_unchanged(inputs, self._inputs)
-            and largest_free_motion(*self.free_bounds) <= MAX_DEVIATION
+            and largest_free_motion(*self.free_bounds, terms.arrays[-1]) <= MAX_DEVIATION
         ):
             for constraint, contact in self.rolling:
                 constraint.axes = contact.axes_at(terms.frame(contact.patch).R)
@@ -132,11 +132,11 @@ class HeldContacts:
 
     def _bound_free_motion(self, free: Sequence[_ClosedContact], terms: Terms) -> None:
         """Set the present poses of contacts with free directions, from which their motion is bounded."""
-        if self._free is None or not is_unchanged(free, self._free):
+        if not is_unchanged(free, self._free):
             self._free = free
             index = [terms.frame_names.index(entry.loaded.contact.patch) for entry in free]
             projections = np.array([entry.loaded.contact.free for entry in free]).reshape(-1, 6, 6)
-            self.free_bounds = projections, np.zeros((len(free), 12)), np.array(index, np.int64), terms.arrays[-1]
+            self.free_bounds = projections, np.zeros((len(free), 12)), np.array(index, np.int64)
         for pose, entry in zip(self.free_bounds[1], free, strict=True):
             pose[:9], pose[9:] = entry.constraint.R.ravel(), entry.constraint.p
 

@@ -254,8 +254,8 @@ class TaskSet:
         drop = min(max((t - self.preload_drop_time) / STIFFNESS_RETURN_S - 1.0, 0.0), 1.0)
         return motion.preload_share(t) * drop, motion.grip_share(t)
 
-    def has_final_shares(self, t: float, motion: Motion) -> bool:
-        """Whether from time t (s) on `shares` and the stiffness of contacts are constant."""
+    def is_settled(self, t: float, motion: Motion) -> bool:
+        """Whether from time t (s) on stiffness, preloads and force limits of contacts are constant."""
         is_whole = self.held.stiffness_share == 1.0 and t >= self.preload_drop_time + 2.0 * STIFFNESS_RETURN_S
         return is_whole and self.held.is_settled and t >= motion.shares_end_time
 

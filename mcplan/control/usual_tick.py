@@ -64,7 +64,7 @@ class UsualTick:
         self._report = np.zeros(kernel.REPORTED)
         self._closed: tuple[Contact, ...] = ()
         self._limbs: list[tuple[LinkPoseTask, slice]] = []
-        self._drop_time, self.balance_error = -np.inf, 0.0
+        self._is_settled, self._drop_time, self.balance_error = False, -np.inf, 0.0
         self._sent_size = len(impedance.limit) if impedance else 0
         self._inputs: tuple = ()
         self._observed: tuple = ()
@@ -72,19 +72,18 @@ class UsualTick:
         self._problem: WholeBodyQP
         self._avoidance: Avoidance
         self._tables: BoundTables | None = None
-        self._free_bounds: tuple = ()
         self.torque: np.ndarray | None = None
 
     def rehearse(self) -> None:
         """Call both kernels once after a rehearsal of `TaskSet`, to load them before the run."""
-        self.lay_out(0.0, True)
+        self.lay_out(True)
         if self._observed:
             self.observe(self._terms.q.copy(), self._terms.v.copy())
             self.respond(0.0, True)
         self._inputs, self._observed, self._tables = (), (), None
 
-    def lay_out(self, t: float, watches_slips: bool) -> None:
-        """Collect the arguments for the ticks after time t (s), unless Python has to look at something in each of them.
+    def lay_out(self, watches_slips: bool) -> None:
+        """Collect the arguments for the next ticks, unless Python has to look at something in each of them.
 
         Without measured wrenches slips are not watched.
         """
@@ -94,17 +93,17 @@ class UsualTick:
         if not isinstance(problem, WholeBodyQP) or tasks.avoidance is None or tasks.further or self._detector.slips:
             return
         balance, tables = self._stepping.balance_arguments(self._machine.phase, motion), problem.kernel_tables()
-        if balance is None or tables is None or not (objects or tasks.has_final_shares(t, motion)):
+        if balance is None or tables is None:
             return
-        self._drop_time = tasks.preload_drop_time
-        if tables is self._tables and tasks.held.free_bounds is self._free_bounds and is_unchanged(inputs, last):
-            self._inputs, self._observed = last, observed  # only a pose or a share has changed
+        self._is_settled = False
+        if tables is self._tables and is_unchanged(inputs, last):
+            self._inputs, self._observed = last, observed
             return
         if not objects:
             least_depth, balance_arguments = balance
             self._observed = (
                 np.array([SLIP_SPEED_M_S if watches_slips else np.inf, MAX_DEVIATION, least_depth]), *terms.arguments,
-                *self._detector.arguments(motion.closed, terms)[1:], *tasks.held.free_bounds[:-1], *balance_arguments,
+                *self._detector.arguments(motion.closed, terms)[1:], *balance_arguments,
             )  # fmt: skip
         body, places = tasks.body, [tables.place(task) for task in (tasks.com, tasks.momentum)]
         places += [tables.place(tasks.trunk, tasks.trunk.reference), tables.place(tasks.posture)]
@@ -121,7 +120,6 @@ class UsualTick:
         self._limbs = [(tasks.limbs[patch], tables.place(tasks.limbs[patch])) for patch in motion.limbs]
         self._problem, self._avoidance, self._tables = problem, tasks.avoidance, tables
         self._closed, self._inputs = motion.closed, inputs
-        self._free_bounds = tasks.held.free_bounds
 
     def _present_inputs(self) -> tuple:
         """Return the objects that have to stay the same."""
@@ -132,11 +130,15 @@ class UsualTick:
         )  # fmt: skip
 
     def observe(self, q: np.ndarray, v: np.ndarray) -> bool:
-        """Update the terms to the state (q, v); return whether contacts and balance are as usual.
+        """Update the terms to the state (q, v); return whether no contact slides and the robot is in balance.
 
         If not, or if nothing is laid out, the terms may be out of date.
         """
-        return bool(self._observed) and self._motion.closed is self._closed and kernel.observe(q, v, *self._observed)
+        if not self._observed or self._motion.closed is not self._closed:
+            return False
+        seen = kernel.observe(q, v, *self._tasks.held.free_bounds, *self._observed)
+        self._is_settled = self._is_settled and seen != kernel.MOVED
+        return seen != kernel.LOOK
 
     def respond(self, t: float, is_steady: bool) -> Solution | None:
         """Return the solution of the program at time t (s); None, without effect, if something has changed.
@@ -150,21 +152,19 @@ class UsualTick:
             return None
         assert tables is not None
         assert last is not None
-        poses = None
-        if tasks.objects:  # they take contacts, limits of forces and references along
-            if tasks.held.stiffness_share < 1.0:
-                return None
+        tasks.follow_limbs(t, motion)
+        if self._is_settled and tasks.preload_drop_time == self._drop_time:
+            poses = None
+            for task, place in self._limbs:
+                tables.values[place] = task.values
+        elif tasks.held.stiffness_share < 1.0:
+            return None
+        else:  # force limits, or poses in free directions and on objects, have changed
             contacts, all_tasks, poses = tasks.prepare(t, self._terms, motion)
             if contacts is not tasks.contacts or all_tasks is not tasks.tasks:
                 return None
-            tasks.follow_limbs(t, motion)
             tables.refresh()
-        elif tasks.preload_drop_time == self._drop_time:
-            tasks.follow_limbs(t, motion)
-            for task, place in self._limbs:
-                tables.values[place] = task.values
-        else:
-            return None
+            self._is_settled, self._drop_time = tasks.is_settled(t, motion), tasks.preload_drop_time
         self._problem.begin()
         shapes = self._avoidance.begin(self._terms, motion, poses)
         is_bounded, (t_law, rate, change) = tasks.bounds_torques(is_steady), tasks.body.law_time(t, motion)

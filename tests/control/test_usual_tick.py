@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.control.usual_tick import UsualTick
-from mcplan.core.whole_body.tick import DEPTH, FREE_MOTION, SLIDING, turn_axes
+from mcplan.core.whole_body.tick import DEPTH, SLIDING, turn_axes
 from mcplan.motion.spline import Spline
 from mcplan.sim.simulate import Simulation
 from tests import shared
@@ -75,9 +75,10 @@ def test_a_robot_that_slides_turns_or_falls_is_looked_at():
         assert usual.observe(q, pushed)
         bounds[watched] = usual_bounds[watched]
         assert not usual.observe(q, pushed)
-    bounds[:] = np.inf, -1.0, -np.inf  # no free motion is that small
-    assert bounds[FREE_MOTION] == -1.0
-    assert not usual.observe(q, v)
+    for watched, settled in ((np.inf, True), (-1.0, False)):  # no free motion is that small
+        bounds[:], usual._is_settled = (np.inf, watched, -np.inf), True
+        assert usual.observe(q, v)
+        assert usual._is_settled == settled
 
 
 def test_axes_of_a_rolling_patch_turn_with_it():

@@ -14,6 +14,9 @@ SLIDING, FREE_MOTION, DEPTH = range(3)
 """Entries of ``bounds`` of ``observe``: sliding speed of contacts (m/s), motion in their free directions (m, rad),
 depth of the capture point in the support region (m)."""
 
+LOOK, MOVED, CALM = range(3)
+"""Results of ``observe``: a contact slides or the robot falls; a patch has moved in a free direction; neither."""
+
 CAPTURE_ERROR, NEAR_ROWS, REPORTED = range(3)
 """Entries of ``report`` of ``respond``: capture-point error (m), number of near pairs of collision avoidance."""
 
@@ -23,18 +26,18 @@ COM, MOMENTUM, TRUNK, POSTURE = range(4)
 
 @jit
 def observe(
-    q_measured, v_measured, bounds, topology, joint, inertia, armature, q, v, body, offset, work, M, h, A, summary, J,
-    frames, index, B, normal, turns, speed, free, poses, free_index, ground, size, weight, edges,
+    q_measured, v_measured, free, poses, free_index, bounds, topology, joint, inertia, armature, q, v, body, offset,
+    work, M, h, A, summary, J, frames, index, B, normal, turns, speed, ground, size, weight, edges,
 ):  # fmt: skip
-    """Compute the dynamics terms; return whether no contact slides or turns, and the robot is in balance.
+    """Compute the dynamics terms; return LOOK if a contact slides or the robot falls, else MOVED or CALM.
 
     Parameters
     ----------
     q_measured, v_measured : (nq,), (nv,) state
+    free .. free_index : see ``free_motion.largest_free_motion``
     bounds : (3,) see ``SLIDING`` ..
     topology .. frames : see ``rigid_body.terms.fill_terms``
     index .. speed : see ``balance.sliding_speeds``
-    free .. free_index : see ``free_motion.largest_free_motion``
     ground .. edges : see ``balance.capture_point_depth``; without edges the robot counts as balanced
     """
     for k in range(q.size):
@@ -42,11 +45,11 @@ def observe(
     for k in range(v.size):
         v[k] = v_measured[k]
     fill_terms(topology, joint, inertia, armature, q, v, body, offset, work, M, h, A, summary, J, frames)
-    return (
-        sliding_speeds(frames, index, B, normal, turns, speed) < bounds[SLIDING]
-        and largest_free_motion(free, poses, free_index, frames) <= bounds[FREE_MOTION]
-        and capture_point_depth(summary, ground, size, weight, edges) >= bounds[DEPTH]
-    )
+    if not sliding_speeds(frames, index, B, normal, turns, speed) < bounds[SLIDING]:
+        return LOOK
+    if not capture_point_depth(summary, ground, size, weight, edges) >= bounds[DEPTH]:
+        return LOOK
+    return CALM if largest_free_motion(free, poses, free_index, frames) <= bounds[FREE_MOTION] else MOVED
 
 
 @jit

@@ -183,13 +183,13 @@ class WholeBodyController:
         clock, measured = time.perf_counter(), wrenches is not None
         if wrenches is not None:
             self._wrenches = wrenches
-        is_usual = self._usual.observe(q, v)
+        measured_state: tuple[np.ndarray, ...] = (q, v)
         if isinstance(self.terms, SystemTerms):
             if objects is None:
                 raise InputError("the plan handles objects, but step() was given no poses of them")
-            self.terms.update(*self.objects.state(q, v, *objects))
-        elif not is_usual:
-            self.terms.update(q, v)
+            measured_state = self.objects.state(q, v, *objects)
+        if not (is_usual := self._usual.observe(*measured_state)):
+            self.terms.update(*measured_state)
         if self._friction:
             self._friction.add(self.terms.M, self.terms.h, v[6:], self._vd[6 : self._nv])
         if wrenches is not None:
@@ -209,7 +209,7 @@ class WholeBodyController:
         self._further.enter(phase.name)
         usual, tolerance = self._usual, self.settings.timing.com_tolerance
         is_steady = t > self._push_time + PUSHED_TIME_S
-        solution = usual.respond(t, is_steady) if is_usual or self.objects else None
+        solution = usual.respond(t, is_steady) if is_usual else None
         if solution is not None:
             balance_error, tau = usual.balance_error / tolerance, usual.torque
             if balance_error > PUSHED_ERROR:

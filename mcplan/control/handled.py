@@ -17,6 +17,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import FreeObject
 from mcplan.settings.control import ControlSettings
 from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.solution import ByPatch
 from mcplan.whole_body.tasks.pose import LinkPoseTask
 from mcplan.whole_body.tasks.task import damping
 
@@ -170,11 +171,11 @@ class HandledObjects:
         if axes is not None:  # a grasp has the axes of its patch
             constraint.axes = body.R @ axes
 
-    def without_objects(self, by_patch: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    def without_objects(self, by_patch: ByPatch) -> ByPatch:
         """Return the entries of patches only, without those of objects."""
         if not self.things:
             return by_patch
-        return {name: value for name, value in by_patch.items() if name not in self._names}
+        return by_patch.without(self._names)
 
     def forces(self, terms: SystemTerms, motion: Motion, forces: Mapping[str, np.ndarray]) -> dict[str, PointLoads]:
         """Return the point forces on the objects: of their supports, and the reactions to the robot's contacts."""

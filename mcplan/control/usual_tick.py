@@ -99,12 +99,12 @@ class UsualTick:
         if tables is self._tables and is_unchanged(inputs, last):
             self._inputs, self._observed = last, observed
             return
-        if not objects:
-            least_depth, balance_arguments = balance
-            self._observed = (
-                np.array([SLIP_SPEED_M_S if watches_slips else np.inf, MAX_DEVIATION, least_depth]), *terms.arguments,
-                *self._detector.arguments(motion.closed, terms)[1:], *balance_arguments,
-            )  # fmt: skip
+        least_depth, balance_arguments = balance
+        self._observed = (
+            np.array([SLIP_SPEED_M_S if watches_slips else np.inf, MAX_DEVIATION, least_depth]),
+            *((terms.centroidal, terms.arrays[-1]) if objects else terms.arguments),
+            *self._detector.arguments(motion.closed, terms)[1:], *balance_arguments,
+        )  # fmt: skip
         body, places = tasks.body, [tables.place(task) for task in (tasks.com, tasks.momentum)]
         places += [tables.place(tasks.trunk, tasks.trunk.reference), tables.place(tasks.posture)]
         planned, target = self._forces.arranged(tables.patches, tables.force_slices)
@@ -136,7 +136,12 @@ class UsualTick:
         """
         if not self._observed or self._motion.closed is not self._closed:
             return False
-        seen = kernel.observe(q, v, *self._tasks.held.free_bounds, *self._observed)
+        free_bounds = self._tasks.held.free_bounds
+        if self._tasks.objects:
+            self._terms.update(q, v)
+            seen = kernel.look(*free_bounds, *self._observed)
+        else:
+            seen = kernel.observe(q, v, *free_bounds, *self._observed)
         self._is_settled = self._is_settled and seen != kernel.MOVED
         return seen != kernel.LOOK
 

@@ -3,7 +3,7 @@
 The residuals are checked independently of the solver's status.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import NamedTuple, overload
 
 import numpy as np
@@ -76,6 +76,11 @@ class ByPatch(Mapping[str, Array]):
     def __getitem__(self, patch: str) -> Array:
         """Return the array of a patch."""
         return self._numbers[self._parts[patch]].reshape(self._shape)
+
+    def without(self, patches: Container[str]) -> "ByPatch":
+        """Return the mapping without some patches."""
+        parts = {patch: part for patch, part in self._parts.items() if patch not in patches}
+        return ByPatch(self._numbers, parts, self._shape)
 
     def __contains__(self, patch: object) -> bool:
         return patch in self._parts

@@ -45,6 +45,14 @@ def observe(
     for k in range(v.size):
         v[k] = v_measured[k]
     fill_terms(topology, joint, inertia, armature, q, v, body, offset, work, M, h, A, summary, J, frames)
+    return look(
+        free, poses, free_index, bounds, summary, frames, index, B, normal, turns, speed, ground, size, weight, edges
+    )
+
+
+@jit
+def look(free, poses, free_index, bounds, summary, frames, index, B, normal, turns, speed, ground, size, weight, edges):
+    """Return the result of ``observe``, whose arguments these are, for dynamics terms that are up to date."""
     if not sliding_speeds(frames, index, B, normal, turns, speed) < bounds[SLIDING]:
         return LOOK
     if not capture_point_depth(summary, ground, size, weight, edges) >= bounds[DEPTH]:

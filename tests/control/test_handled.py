@@ -13,6 +13,7 @@ from mcplan.motion.limb_path import LimbPath
 from mcplan.robot.robot_file import load_robot
 from mcplan.scene.resting import resting_contact
 from mcplan.settings.control import ControlSettings
+from mcplan.whole_body.solution import ByPatch
 from tests.control.places import BOX, SCENE, contact_on
 
 
@@ -40,7 +41,11 @@ def test_states_and_accelerations_go_into_the_system_and_back(robot, handled):
     assert whole == pytest.approx(np.concatenate([q, np.arange(7.0)]))
     assert moving == pytest.approx(np.concatenate([v, np.arange(6.0)]))
     assert objects.accelerations(moving) == pytest.approx(speeds)
-    assert objects.without_objects({"left_hand": 1, "box": 2}) == {"left_hand": 1}
+    wrenches = ByPatch(np.arange(12.0), {"left_hand": slice(0, 6), "box": slice(6, 12)}, (6,))
+    (name, wrench), *others = objects.without_objects(wrenches).items()
+    assert name == "left_hand"
+    assert wrench.tolist() == list(range(6))
+    assert not others
 
 
 def frame(R, p):

@@ -141,10 +141,9 @@ class WholeBodyController:
         """Declare the programs of all stances and motions of the plan, and solve one, before the first tick."""
         if self.impedance is not None:
             self.impedance.rehearse()
-        if self.objects:
-            return
-        for contacts, limbs in contacts_along(self.plan):
-            self.tasks.declare(contacts, limbs, self.terms)
+        for contacts, limbs, index, moved in contacts_along(self.plan):
+            expected = self.objects.expected(index, moved) if self.objects else ((), ())
+            self.tasks.declare(contacts, limbs, self.terms, *expected)
         if avoidance := self.tasks.avoidance:
             for segment in self.plan.segments:
                 avoidance.cache_end_distances(segment.posture.knots)
@@ -156,10 +155,12 @@ class WholeBodyController:
                     [contact for contact in stance.contacts if contact.patch != patch], [patch], self.terms
                 )
         if not self.tasks.further:  # a user's task may expect calls in ticks only
-            self.terms.update(self.plan.stances[0].q, np.zeros(self._nv))
+            state = self.plan.stances[0].q, np.zeros(self._nv)
+            self.terms.update(*(self.objects.initial_state(*state) if self.objects else state))
             self.tasks.rehearse(self.terms, self.motion)
             self._usual.rehearse()
             self.tasks.forget()
+            self.objects.forget()
             self._slip_detector.update(0.0, self.terms, self.motion, {})
             self._stepping.rehearse(self.terms, self.motion)
 
@@ -373,22 +374,22 @@ class WholeBodyController:
         return max(force, min(share, 1.0) * loaded.full)
 
 
-def contacts_along(plan: Plan) -> Iterator[tuple[Sequence[Contact], Collection[str]]]:
-    """Yield the closed contacts and the swinging patches of each segment and stance of a plan.
+def contacts_along(plan: Plan) -> Iterator[tuple[Sequence[Contact], Collection[str], int, Collection[str]]]:
+    """Yield closed contacts, swinging patches, stance, and moved objects of each segment and stance of a plan.
 
     A released patch keeps its reference, as in `Motion.follow`, until its limb moves to another contact.
     """
     limb = {name: patch.limb for name, patch in plan.scenario.robot.patches.items()}
     swinging: set[str] = set()
-    for stance in plan.stances:
+    for index, stance in enumerate(plan.stances):
         closed = {limb[contact.patch] for contact in stance.contacts}
         for k, segment in enumerate(() if stance.transition is None else stance.transition.segments):
             reaching = {limb[course.patch] for course in segment.courses if course.target is not None}
             swinging = {name for name in swinging if limb[name] not in reaching} | {
                 course.patch for course in segment.courses
             }
-            yield segment.contacts, swinging
+            yield segment.contacts, swinging, index, segment.objects or ()
             if k == 0 and stance.change == "remove" and stance.moved is not None and limb[stance.moved] not in closed:
                 swinging = swinging | {stance.moved}
         swinging = swinging - set(stance.patches)
-        yield stance.contacts, swinging
+        yield stance.contacts, swinging, index, ()

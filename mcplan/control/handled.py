@@ -1,6 +1,6 @@
 """Handled objects in the whole-body program: at rest, sliding, or held in the air."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from mcplan.robot.solid import shape_inertia
 from mcplan.robot.system import FreeBody, System, SystemTerms, relative_frame
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import FreeObject
+from mcplan.scene.resting import resting_contact, slides
 from mcplan.settings.control import ControlSettings
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.solution import ByPatch
@@ -61,6 +62,7 @@ class HandledObjects:
         self._all_names = [thing.name for thing in environment.objects]
         self.system = System(plan.scenario.robot, tuple(_body(thing) for thing in self.things))
         self._pairs = sorted(pairs)
+        self._scenes = [environment.placed(stance.objects) for stance in plan.stances] if self.things else []
         self._names = frozenset(thing.name for thing in self.things)
         self._axes = {s.name: thing.R.T @ s.R for thing in self.things for s in thing.surfaces}
         s = settings
@@ -87,6 +89,17 @@ class HandledObjects:
     def state(self, q: np.ndarray, v: np.ndarray, poses: np.ndarray, velocities: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return q and v of the system; ``poses`` (O, 7) and ``velocities`` (O, 6) are of all objects of the scene."""
         return np.concatenate([q, poses[self._rows].ravel()]), np.concatenate([v, velocities[self._rows].ravel()])
+
+    def initial_state(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return q and v of the system while the objects are at rest where the plan begins."""
+        poses = np.array([thing.pose for thing in self._scenes[0].objects])
+        return self.state(q, v, poses, np.zeros((len(poses), 6)))
+
+    def forget(self) -> None:
+        """Forget the last tick, after a rehearsal."""
+        self._support_contacts.clear()
+        self._local_poses.clear()
+        self.last_forces = {}
 
     def accelerations(self, vd: np.ndarray) -> np.ndarray:
         """Return the accelerations of all objects of the scene (O, 6), from those of the system."""
@@ -128,13 +141,32 @@ class HandledObjects:
         self, t: float, name: str, loaded: LoadedContact, path: HeldPose | LimbPath | None
     ) -> "_SupportContact":
         """Make the constraint of an object on its support: at rest, or sliding along a path."""
-        support, kd = loaded.contact, damping(self.settings.gains.contact_kp, None)
+        support = loaded.contact
         if path is None:
-            return _SupportContact(loaded, path, ContactConstraint(support, 0.0, kd))
+            return _SupportContact(loaded, path, self._constraint(support, None))
         direction = _in_plane(support, path.end[1] - path.sample(path.start_time).p)
         direction /= np.linalg.norm(direction)
-        constraint = ContactConstraint(_free_in_plane(support), 0.0, kd, slip=direction)
+        constraint = self._constraint(support, direction)
         return _SupportContact(loaded, path, constraint, direction, self._friction_ramp(t, name, support, direction))
+
+    def _constraint(self, support: Contact, direction: np.ndarray | None) -> ContactConstraint:
+        """Make the constraint of an object on its support, at rest or sliding in a direction (3,)."""
+        kd = damping(self.settings.gains.contact_kp, None)
+        contact = support if direction is None else _free_in_plane(support)
+        return ContactConstraint(contact, 0.0, kd, slip=direction)
+
+    def expected(self, stance: int, moved: Container[str]) -> tuple[list[ContactConstraint], list[LinkPoseTask]]:
+        """Return contacts with supports, and tasks, in a stance, or while some objects move to it."""
+        supports, tasks, after = list[ContactConstraint](), list[LinkPoseTask](), self._scenes[stance]
+        for thing, end in zip(self._scenes[max(stance - 1, 0)].objects, after.objects, strict=True):
+            rest, direction = resting_contact(end, after), None
+            if thing.name in moved:
+                begin = resting_contact(thing, self._scenes[stance - 1])
+                rest, direction = (rest, thing.R[:, 0]) if slides(begin, rest, after) else (None, None)
+            if thing.name in self._names:
+                supports += [] if rest is None else [self._constraint(rest, direction)]
+                tasks += [self._tasks[thing.name]] if rest is None or thing.name in moved else []
+        return supports, tasks
 
     def _friction_ramp(self, t: float, name: str, support: Contact, direction: np.ndarray) -> Ramp:
         """Return the ramp of an object's friction as a slide begins: from the fraction used at rest to 1."""

@@ -145,14 +145,23 @@ class TaskSet:
             extra,
         )
 
-    def declare(self, contacts: Sequence[Contact], limbs: Iterable[str], terms: Terms) -> None:
+    def declare(
+        self,
+        contacts: Sequence[Contact],
+        limbs: Iterable[str],
+        terms: Terms,
+        supports: Sequence[ContactConstraint] = (),
+        objects: Sequence[Task] = (),
+    ) -> None:
         """Declare and compile the program of contacts and swinging limbs before the run: too slow for a tick.
 
-        With handled objects, and after a slip, it happens in the first tick that needs the program.
+        ``supports`` and ``objects`` are the contacts of objects with their supports, and the tasks of those that move.
+        After a slip it happens in the first tick that needs the program.
         """
         contacts = sorted(contacts, key=lambda contact: self._patches.index(contact.patch))  # as in `Motion`
         loaded = [LoadedContact(contact, Ramp(0.0, 0.0, 0.0, 0.0), 0.0) for contact in contacts]
-        constraints, tasks = [self.held.close(closed) for closed in loaded], self._tasks(limbs, contacts)
+        constraints = [*(self.held.close(closed) for closed in loaded), *supports]
+        tasks = [*self._tasks(limbs, contacts), *objects]
         problem = self.pool.get(constraints, tasks, self._limits)
         if isinstance(problem, WholeBodyQP):
             problem.bind(terms, constraints, tasks, self._limits)

@@ -29,7 +29,7 @@ def contact_on(robot, patch, surface, **spec):
 
 def objects_of(robot, settings, contacts=()):
     """Return the objects that a plan handles of which a stance has these contacts."""
-    stances = (SimpleNamespace(contacts=tuple(contacts)),)
+    stances = (SimpleNamespace(contacts=tuple(contacts), objects={}),)
     plan = SimpleNamespace(stances=stances, scenario=SimpleNamespace(robot=robot, environment=SCENE))
     return HandledObjects(plan, settings)
 

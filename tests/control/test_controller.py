@@ -85,6 +85,7 @@ def test_a_hand_that_was_let_go_is_led_while_a_foot_steps():
                 SimpleNamespace(
                     contacts=[SimpleNamespace(patch=patch) for patch in on],
                     courses=[SimpleNamespace(patch=patch, target=meets) for patch, meets in courses],
+                    objects=None,
                 )
                 for on, courses in segments
             ]
@@ -103,7 +104,7 @@ def test_a_hand_that_was_let_go_is_led_while_a_foot_steps():
         stance("add", "left_hand", (*soles, "left_hand"), (soles, [("left_hand", object())])),
     )
     found = contacts_along(SimpleNamespace(stances=stances, scenario=SimpleNamespace(robot=load_robot("hrp2"))))
-    assert [(tuple(contact.patch for contact in closed), sorted(led)) for closed, led in found] == [
+    assert [(tuple(contact.patch for contact in closed), sorted(led)) for closed, led, _, _ in found] == [
         ((*soles, "left_hand", "left_toe"), []),
         ((*soles, "left_hand", "left_toe"), []), ((*soles, "left_hand"), []),
         ((*soles, "left_hand"), []), (soles, ["left_hand"]), (soles, ["left_hand"]),

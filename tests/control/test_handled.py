@@ -26,7 +26,8 @@ def robot():
 def handled(robot):
     hand = contact_on(robot, "left_hand", "face", x=0.0, y=0.0, yaw=0.0)
     plan = SimpleNamespace(
-        stances=(SimpleNamespace(contacts=(hand,)),), scenario=SimpleNamespace(robot=robot, environment=SCENE)
+        stances=(SimpleNamespace(contacts=(hand,), objects={}),),
+        scenario=SimpleNamespace(robot=robot, environment=SCENE),
     )
     return hand, HandledObjects(plan, ControlSettings())
 

@@ -12,7 +12,7 @@ from mcplan.planning.plan_file import load_plan, save_plan
 from mcplan.planning.planner import plan
 from mcplan.planning.sequence import complete_sequence
 from mcplan.scenario.load import load_scenario
-from mcplan.sim.simulate import simulate
+from mcplan.sim.simulate import Simulation, simulate
 from tests import shared
 
 HANDS = ("left_hand", "right_hand")
@@ -25,9 +25,23 @@ def lift():
 
 
 @pytest.fixture(scope="module")
-def run(lift):
-    """From the hands on the box to the box on the other shelf."""
-    return simulate(Plan(lift.scenario, lift.stances[2:6]))
+def simulation(lift):
+    """From the hands on the box to the box on the other shelf, with the number of programs before it."""
+    simulation = Simulation(Plan(lift.scenario, lift.stances[2:6]))
+    declared = len(simulation.controller.tasks.pool)
+    while simulation.step() is not None:
+        pass
+    return simulation, declared
+
+
+@pytest.fixture(scope="module")
+def run(simulation):
+    return simulation[0].finish()
+
+
+def test_programs_are_declared_before_the_run(simulation):
+    after, declared = simulation
+    assert len(after.controller.tasks.pool) == declared == 2  # with the box on a shelf, and in the air
 
 
 def failures(checked):

@@ -14,7 +14,7 @@ from mcplan.planning.plan_file import load_plan, save_plan
 from mcplan.planning.planner import plan
 from mcplan.record.run import Run
 from mcplan.scenario.load import check_file, load_scenario
-from mcplan.sim.simulate import simulate
+from mcplan.sim.simulate import Simulation
 from tests import shared
 
 
@@ -24,9 +24,23 @@ def whole():
 
 
 @pytest.fixture(scope="module")
-def run(whole):
-    """From the hands on the box to the end of the first stroke."""
-    return simulate(Plan(whole.scenario, whole.stances[3:5]))
+def simulation(whole):
+    """From the hands on the box to the end of the first stroke, with the number of programs before it."""
+    simulation = Simulation(Plan(whole.scenario, whole.stances[3:5]))
+    declared = len(simulation.controller.tasks.pool)
+    while simulation.step() is not None:
+        pass
+    return simulation, declared
+
+
+@pytest.fixture(scope="module")
+def run(simulation):
+    return simulation[0].finish()
+
+
+def test_programs_are_declared_before_the_run(simulation):
+    after, declared = simulation
+    assert len(after.controller.tasks.pool) == declared == 2  # while the box rests, and while it slides
 
 
 def failures(run):

@@ -14,11 +14,10 @@ import numpy as np
 from mcplan.control.command import LoadedContact
 from mcplan.control.handled import HandledObjects
 from mcplan.control.motion import Motion
-from mcplan.core.algebra.free_motion import largest_free_motion
 from mcplan.planning.plan import Plan
 from mcplan.robot.pose import rotation_onto
 from mcplan.robot.terms import Terms
-from mcplan.scene.allowed_pose import MAX_DEVIATION, allowed_pose, is_outdated
+from mcplan.scene.allowed_pose import allowed_pose, is_outdated
 from mcplan.scene.contact import Contact
 from mcplan.settings.control import ControlSettings
 from mcplan.settings.margins import shrink_points, with_control_margins
@@ -68,6 +67,8 @@ class HeldContacts:
     ----------
     stiffness_share : factor on the stiffness of all contacts.
     preload_share : factor on the preload of all contacts.
+    is_settled : whether nothing but a share of preload or grip, or a contact, will change the constraints, unless a
+        patch moves in a free direction; never with objects.
     rolling : constraints whose axes turn with the patch, with their contacts.
     free_bounds : first arguments of ``largest_free_motion``, for contacts with free directions.
     """
@@ -76,9 +77,7 @@ class HeldContacts:
         self.settings, self.objects = settings, objects
         self.stiffness_share, self.preload_share = 1.0, 0.0
         self._closed_contacts: dict[str, _ClosedContact] = {}
-        self._shares: tuple[float, ...] = ()
-        self._inputs: tuple = ()
-        self._constraints: tuple[ContactConstraint, ...] = ()
+        self.is_settled = False
         self.rolling: list[tuple[ContactConstraint, Contact]] = []
         self._free: Sequence[_ClosedContact] = ()
         self.free_bounds = np.zeros((0, 6, 6)), np.zeros((0, 12)), np.zeros(0, np.int64)
@@ -104,31 +103,16 @@ class HeldContacts:
         return constraint
 
     def fill_all(self, t: float, motion: Motion, terms: Terms, grip_share: float) -> tuple[ContactConstraint, ...]:
-        """Return the constraints of all closed contacts at time t (s), see `fill`.
-
-        Once all ramps have ended, only the axes of rolling patches are computed, until a contact, a ramp, or a pose in
-        a free direction changes.
-        """
-        loaded = motion.contacts.values()
-        shares, inputs = (self.preload_share, grip_share), (*loaded, *[one.limit for one in loaded])
-        if (
-            shares == self._shares
-            and is_unchanged(inputs, self._inputs)
-            and largest_free_motion(*self.free_bounds, terms.arrays[-1]) <= MAX_DEVIATION
-        ):
-            for constraint, contact in self.rolling:
-                constraint.axes = contact.axes_at(terms.frame(contact.patch).R)
-            return self._constraints
-        self._constraints = tuple([self.fill(t, one, terms, grip_share) for one in loaded])
-        entries = [self._closed_contacts[one.contact.patch] for one in loaded]
-        is_settled = not self.objects and all(
+        """Return the constraints of all closed contacts at time t (s), see `fill`."""
+        constraints = tuple([self.fill(t, one, terms, grip_share) for one in motion.contacts.values()])
+        entries = [self._closed_contacts[patch] for patch in motion.contacts]
+        self.rolling = [(entry.constraint, entry.loaded.contact) for entry in entries if entry.loaded.contact.rolls]
+        self.is_settled = not self.objects and all(
             entry.final_inputs is not None and not entry.loaded.is_lifted for entry in entries
         )
-        self.rolling = [(entry.constraint, entry.loaded.contact) for entry in entries if entry.loaded.contact.rolls]
-        self._shares, self._inputs = (shares, inputs) if is_settled else ((), ())
-        if is_settled:
+        if self.is_settled:
             self._bound_free_motion([entry for entry in entries if entry.has_free_direction], terms)
-        return self._constraints
+        return constraints
 
     def _bound_free_motion(self, free: Sequence[_ClosedContact], terms: Terms) -> None:
         """Set the present poses of contacts with free directions, from which their motion is bounded."""
@@ -139,11 +123,6 @@ class HeldContacts:
             self.free_bounds = projections, np.zeros((len(free), 12)), np.array(index, np.int64)
         for pose, entry in zip(self.free_bounds[1], free, strict=True):
             pose[:9], pose[9:] = entry.constraint.R.ravel(), entry.constraint.p
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether `fill_all` computes nothing until a share, a contact, a ramp or a free pose changes."""
-        return bool(self._shares)
 
     def fill(self, t: float, loaded: LoadedContact, terms: Terms, grip_share: float) -> ContactConstraint:
         """Return the constraint of a contact at time t (s); ``grip_share`` is the usable share of grip force limits."""

@@ -1,5 +1,7 @@
 """Constraints of closed contacts: set-points, stiffness, force limits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -149,30 +151,34 @@ def test_a_contact_bears_its_preload_as_far_as_the_motion_keeps_its_reserve(robo
     assert rigid.fill(2.0, closed(robot, contact, settings), None, 1.0).preload == 0.0
 
 
-def test_contacts_at_rest_are_left_alone_until_a_limit_or_a_pose_changes(robot):
-    """All constraints in one call are those of each contact, whether or not anything was computed."""
+def test_contacts_are_settled_once_their_limits_are_final(robot):
     settings, patches = ControlSettings(), ("left_sole", "right_toe")
-    held, each = held_by(robot, settings), held_by(robot, settings)
-    motion, terms = Motion(robot, SCENE, settings, robot.posture("half_sitting")), Terms(robot, patches)
+    held, motion = held_by(robot, settings), Motion(robot, SCENE, settings, robot.posture("half_sitting"))
+    terms = Terms(robot, patches)
     terms.update(robot.posture("half_sitting"), np.zeros(robot.nv))
     for patch, y in zip(patches, (0.1, -0.1), strict=True):
         contact = contact_on(robot, patch, "floor", x=0.0, y=y, yaw=0.3)
         motion.close(contact, 1.0, 0.4, 30.0)
         terms.frame(patch).R[:], terms.frame(patch).p[:] = contact.R, contact.p
 
-    def constraints(t):
-        found = held.fill_all(t, motion, terms, 1.0)
-        for constraint, loaded in zip(found, motion.contacts.values(), strict=True):
-            np.testing.assert_array_equal(constraint.values, each.fill(t, loaded, terms, 1.0).values)
-        return found
+    def settled(t):
+        held.fill_all(t, motion, terms, 1.0)
+        return held.is_settled
 
-    first = constraints(1.1)
-    assert constraints(2.0) is not first  # the limits still rose
-    settled = constraints(2.001)
-    assert constraints(2.002) is settled
-    terms.frame("right_toe").R[:] = Rotation.from_rotvec([0.0, 0.1, 0.0]).as_matrix() @ terms.frame("right_toe").R
-    assert constraints(2.003) is not settled  # an edge may turn about itself
-    settled = constraints(2.004)
-    assert constraints(2.005) is settled
-    motion.unload("left_sole", 2.1, 0.4, 300.0)
-    assert constraints(2.3)[0].max_force < 300.0
+    assert not settled(1.1)
+    assert settled(2.0)
+    free, poses, index = held.free_bounds  # the sole is held in all directions, an edge may turn about itself
+    assert index.tolist() == [1]
+    np.testing.assert_array_equal(poses[0], np.append(contact.R, contact.p))
+    np.testing.assert_array_equal(free[0], contact.free)
+    turned = Rotation.from_rotvec([0.0, 0.1, 0.0]).as_matrix() @ terms.frame("right_toe").R
+    terms.frame("right_toe").R[:] = turned
+    assert settled(2.1)
+    assert held.free_bounds[1] is poses  # in place, for those who keep it
+    assert np.abs(poses[0, :9].reshape(3, 3) - contact.R).max() > 0.01
+    motion.unload("left_sole", 2.2, 0.4, 300.0)
+    assert not settled(2.3)
+    assert held.fill_all(2.3, motion, terms, 1.0)[0].max_force < 300.0
+    assert settled(2.7)
+    motion.contacts["left_sole"] = replace(motion.contacts["left_sole"], is_lifted=True)
+    assert not settled(2.8)

@@ -208,20 +208,16 @@ class WholeBodyController:
         machine_time = time.perf_counter()
         state, phase = self.machine.state, self.machine.events[-1]
         self._further.enter(phase.name)
-        usual, tolerance = self._usual, self.settings.timing.com_tolerance
-        is_steady = t > self._push_time + PUSHED_TIME_S
-        solution = usual.respond(t, is_steady) if is_usual else None
-        if solution is not None:
-            balance_error, tau = usual.balance_error / tolerance, usual.torque
-            if balance_error > PUSHED_ERROR:
-                self._push_time = t
+        tolerance, tau, is_steady = self.settings.timing.com_tolerance, None, t > self._push_time + PUSHED_TIME_S
+        if is_usual and (solution := self._usual.respond(t, is_steady)) is not None:
+            balance_error, tau = self._usual.balance_error / tolerance, self._usual.torque
         else:
-            balance_error, tau = self.tasks.follow(t, self.terms, motion, state.gains) / tolerance, None
-            if balance_error > PUSHED_ERROR:
-                self._push_time = t
-            steady = not lands and t > self._push_time + PUSHED_TIME_S
+            balance_error = self.tasks.follow(t, self.terms, motion, state.gains) / tolerance
             planned = self.planned_forces.follow(phase.stance, motion.closed)
-            solution = self.tasks.solve(t, self.terms, motion, planned, steady)
+            is_steady = is_steady and not lands and balance_error <= PUSHED_ERROR
+            solution = self.tasks.solve(t, self.terms, motion, planned, is_steady)
+        if balance_error > PUSHED_ERROR:
+            self._push_time = t
         if balance_error > BALANCE_FIRST_ERROR:
             self.tasks.put_balance_first(t, self.terms, solution)
         self._wrenches = self._commanded = wrenches = self.objects.without_objects(solution.wrenches)
@@ -230,7 +226,7 @@ class WholeBodyController:
             tau = solution.tau
             if self.impedance is not None:
                 tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self._nv], tau)
-            usual.lay_out(measured)
+            self._usual.lay_out(measured)
         self._update_clock(t, balance_error)
         forces = solution.forces
         self.objects.last_forces = forces

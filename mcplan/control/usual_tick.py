@@ -43,7 +43,8 @@ class UsualTick:
     Attributes
     ----------
     balance_error : capture-point error of the last call of `respond` (m).
-    torque : (n,) commanded torques of the last call of `respond` (N m); None: joint impedance is not applied yet.
+    torque : (n,) commanded torques of the last call of `respond` (N m); None: the kernel found no solution, and joint
+        impedance is not applied yet.
     """
 
     def __init__(
@@ -179,8 +180,9 @@ class UsualTick:
             *self._fixed,
         )  # fmt: skip
         self.balance_error, near_count = self._report.tolist()
-        self.torque = sent if status == SOLVED and self._impedance else None
+        self.torque = sent if self._impedance else solution.tau
         if status != SOLVED:
+            self.torque = None
             self._avoidance.near_count = int(near_count)
             tasks.bound_torques(is_bounded and self.balance_error <= self._largest_error)
         answer = self._problem.conclude(status, solution, tasks.tasks, start)

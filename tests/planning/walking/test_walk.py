@@ -238,7 +238,7 @@ def test_what_begins_late_at_a_knot_is_as_smooth_as_elsewhere(walk, off):
     late = float(segment.times[1]) - off
     begin, com = segment.posture.sample(late), segment.centre.sample(late)
     pushed = com._replace(value=com.value + 0.01)
-    posture, centre = blended_curves(walk.scenario.robot, segment, begin, pushed, 0.0, late)
+    posture, centre = blended_curves(segment, (segment.posture, segment.centre), begin, pushed, 0.0, late)
     t = np.linspace(late, segment.duration, 200)
     assert max(np.abs(posture.sample(at).v).max() for at in t) < 2.0 * np.abs(segment.posture.sample(0.3).v).max()
     assert max(np.linalg.norm(centre.sample(at).velocity) for at in t) < 1.0

@@ -275,7 +275,7 @@ class Motion:
         moving joints are not blocked; ``speed`` (n,) are the joint speeds.
         """
         reference = self.posture.sample(t)
-        if np.max(np.abs(q[7:] - reference.q[7:]), initial=0.0) <= BLOCKED_ERROR:
+        if max(map(abs, (q[7:] - reference.q[7:]).tolist()), default=0.0) <= BLOCKED_ERROR:
             return
         start, v, vd = (x.copy() for x in reference)
         guided_limbs = {self.robot.patches[patch].limb for patch in (*self.contacts, *self.limbs)}

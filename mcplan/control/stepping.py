@@ -375,7 +375,8 @@ class Stepping:
         self._regions: dict[frozenset[Contact], SupportRegion | None] = {}
         # the support regions of all planned stances are computed before the first tick
         for contacts in (*(stance.contacts for stance in plan.stances), *(part.contacts for part in plan.segments)):
-            self._region(contacts)
+            if (region := self._region(contacts)) is not None:
+                assert region.edges.ndim == 2  # computed and kept, too
 
     def rehearse(self, terms: Terms, motion: Motion) -> None:
         """Look at the balance once without effect, to load the compiled kernel before the run."""

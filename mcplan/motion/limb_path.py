@@ -173,10 +173,13 @@ class LimbPath(PosePath):
         (R0, p0), (R1, p1) = start, end
         self._p = np.array(p0, float)
         self.end, self.start_time, self.tightness = (R1, p1), start_time, tightness
-        displacements = np.array([lift, p1 + approach - self._p - lift, -np.asarray(approach)], float)
-        angles = (0.0, float(np.linalg.norm(rotation_vector(R1 @ R0.T))), 0.0)
+        turned = rotation_vector(R1 @ R0.T)
+        angles = (0.0, math.sqrt(turned @ turned), 0.0)
         # Python floats: paths are created within control ticks, and arrays of three cost ten times as much
-        distances = [math.sqrt(x * x + y * y + z * z) for x, y, z in displacements.tolist()]
+        rise, offset = np.asarray(lift).tolist(), np.asarray(approach).tolist()
+        swing = [b + d - a - r for a, b, d, r in zip(self._p.tolist(), p1.tolist(), offset, rise, strict=True)]
+        displacements = rise, swing, [-d for d in offset]
+        distances = [math.sqrt(x * x + y * y + z * z) for x, y, z in displacements]
         T_lift, T_swing, T_approach = map(timing.duration, distances, angles)
         T_lift, T_approach = (max(T, timing.share * T_swing) if T > 0.0 else 0.0 for T in (T_lift, T_approach))
         swing_begin = (1 - timing.overlap) * T_lift if T_swing > 0.0 else 0.0
@@ -185,8 +188,7 @@ class LimbPath(PosePath):
         scale = max(1.0, least_duration / total) if total > 0.0 else 1.0
         self._T = [max(scale * T, 1e-9) for T in (T_lift, T_swing, T_approach)]
         self._begin = [start_time + scale * begin for begin in (0.0, swing_begin, approach_begin)]
-        self._pieces = np.empty((3, 5))
-        self._pieces[:, 0], self._pieces[:, 1], self._pieces[:, 2:] = self._begin, self._T, displacements
+        self._pieces = np.array([[t, T, *d] for t, T, d in zip(self._begin, self._T, displacements, strict=True)])
         self.duration = max(scale * total, least_duration)
         self.turn = turn or RotationTrajectory(R0, R1, self._T[1], start_time=self._begin[1])
 

@@ -83,14 +83,14 @@ def _distance(terms: Terms, contact: Contact) -> float:
 
 
 class _Ends(NamedTuple):
-    """Distances at both ends of a motion: goals of all pairs (P,), and indices of the pairs near at its end (k,).
+    """Distances at both ends of a motion: goals of all pairs (P,), and indices of the pairs near at its end.
 
     ``knots`` is kept because the cache is keyed by its identity.
     """
 
     knots: Knots
     goal: np.ndarray
-    near: np.ndarray
+    near: set[int]
 
 
 class Avoidance:
@@ -261,13 +261,18 @@ class Avoidance:
         )
         cached_fixed = self._fixed.get(frozenset(motion.closed))
         fixed_pairs = model.fixed_by(motion.closed) if cached_fixed is None else cached_fixed
-        goal[list(released_pairs)] = PASSING_OVERLAP_M - ALLOWED_PENETRATION
-        goal[list(waiting_pairs)], aims.braking[list(waiting_pairs)] = WAITING_DISTANCE_M, WAITING_DECELERATION_M_S2
-        goal[list(resting_pairs)] = -ALLOWED_PENETRATION - self._depth
-        goal[list(fixed_pairs)] = -np.inf
-        self._margins[[*released_pairs, *waiting_pairs, *resting_pairs, *fixed_pairs]] = -np.inf
+        if waiting_pairs:
+            aims.braking[list(waiting_pairs)] = WAITING_DECELERATION_M_S2
+        near_at_end = ends.near
+        for pairs, value in (
+            (released_pairs, PASSING_OVERLAP_M - ALLOWED_PENETRATION), (waiting_pairs, WAITING_DISTANCE_M),
+            (resting_pairs, -ALLOWED_PENETRATION - self._depth), (fixed_pairs, -np.inf),
+        ):  # fmt: skip
+            if pairs:
+                index = list(pairs)
+                goal[index], self._margins[index] = value, -np.inf
+                near_at_end = near_at_end - pairs
         # a hand that grasps a bar is planned not to touch it with its link: no lower goal then
-        near_at_end = set(ends.near.tolist()) - released_pairs - resting_pairs - fixed_pairs - waiting_pairs
         approaching = [(model.pairs_of([contact]) & near_at_end, contact) for contact in motion.targets.values()]
         self._approaching = [(np.array(sorted(pairs)), contact) for pairs, contact in approaching if pairs]
         start_goals(*self._state, self._on_surface, -ALLOWED_PENETRATION, self.tick)
@@ -278,7 +283,7 @@ class Avoidance:
         goal.fill(np.inf)
         self._margins.fill(self._margin)
         self._lower_goals(np.array(knots[-1]), at_rest)
-        near = np.flatnonzero(goal <= max(self._clearance, MIN_DISTANCE_M))
+        near = set(np.flatnonzero(goal <= max(self._clearance, MIN_DISTANCE_M)).tolist())
         self._lower_goals(np.array(knots[0]), at_rest)
         return _Ends(knots, np.minimum(goal, self._clearance), near)
 

@@ -151,11 +151,12 @@ class Machine:
     def _successor(self, label: str, t: float) -> int:
         """Return the index of the state that follows a criterion of the present one; ``len(states)`` is the end."""
         index, jump = self._index, self.state.jump(label)
-        message = f"{self.phase.name} of stance {self.phase.stance} ended by {label} at t = {t:g} s"
         count = self._jump_counts[index, label] = self._jump_counts.get((index, label), 0) + 1
-        if jump.times is not None and count > jump.times:
-            raise SimulationFailed(f"{message}, after {jump.times} transitions to {jump.state}")
-        if jump.state == "fail":
+        is_exhausted = jump.times is not None and count > jump.times
+        if is_exhausted or jump.state == "fail":
+            message = f"{self.phase.name} of stance {self.phase.stance} ended by {label} at t = {t:g} s"
+            if is_exhausted:
+                message += f", after {jump.times} transitions to {jump.state}"
             raise SimulationFailed(message)
         targets = {"next": next_index(self.states, index), "again": index, "end": len(self.states)}
         if jump.state in targets:

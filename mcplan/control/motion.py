@@ -11,6 +11,7 @@ import numpy as np
 
 from mcplan.control.arrival import Arrivals, descent_ramp, detects_touch
 from mcplan.control.command import LoadedContact, Notice, Ramp
+from mcplan.core.rigid_body.manifold import difference, integrate
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.motion.descent import Descent
 from mcplan.motion.limb_path import (
@@ -49,9 +50,13 @@ MIN_KNOT_GAP = 0.3
 Nearer knots are dropped, because a spline through nearly coincident knots is not smooth."""
 
 
+Curves = tuple[PostureSpline, Spline]
+"""Curves of posture and centre of mass."""
+
+
 def blended_curves(
-    robot: Robot, segment: Segment, begin: PostureSample, com: ReferenceSample, t: float, late: float = 0.0
-) -> tuple[PostureSpline, Spline]:
+    segment: Segment, curves: Curves, begin: PostureSample, com: ReferenceSample, t: float, late: float = 0.0
+) -> Curves:
     """Return posture and CoM curves along a segment that start from the references at time t (s).
 
     The offset of the references from the start of the segment is blended out. The parameter of the curves is the time
@@ -59,6 +64,7 @@ def blended_curves(
 
     Parameters
     ----------
+    curves : those of the segment, from the parameter 0 on; they are returned if they start from the references at 0.
     begin, com : the references at t.
     late : delay of the start (s); the curves begin at the path parameter of the motion after this time.
     """
@@ -69,19 +75,22 @@ def blended_curves(
         remaining = times > s0 + MIN_KNOT_GAP * times[-1] / (len(times) - 1)
         remaining[-1] = True
         times = np.append(s0, times[remaining])
-        q = np.vstack([segment.posture.sample(s0).q, q[remaining]])
-        centre = np.vstack([segment.centre.sample(s0).value, centre[remaining]])
-    posture_offset, com_offset = robot.difference(q[0], begin.q), com.value - centre[0]
+        q = np.vstack([curves[0].sample(s0).q, q[remaining]])
+        centre = np.vstack([curves[1].sample(s0).value, centre[remaining]])
+    posture_offset, com_offset = np.empty_like(begin.v), com.value - centre[0]
+    difference(q[0], begin.q, posture_offset)
     v, vd, velocity, acceleration = begin.v, begin.vd, com.velocity, com.acceleration
     if np.abs(np.concatenate((v, vd, velocity, acceleration, posture_offset, com_offset))).max() <= START_TOLERANCE:
-        return segment.posture.starting_at(start), segment.centre.starting_at(start)
+        return (curves[0].starting_at(start), curves[1].starting_at(start)) if start else curves
     if timing is not None:
         (v, vd), (velocity, acceleration) = timing.slopes(v, vd, late), timing.slopes(velocity, acceleration, late)
     shares = _remaining_shares(len(times))
-    q = np.array([robot.integrate(knot, posture_offset, share) for knot, share in zip(q, shares, strict=True)])
+    knots = np.empty_like(q)
+    for knot, share, moved in zip(q, shares, knots, strict=True):
+        integrate(knot, posture_offset, share, moved)
     end = segment.finish
     path = Spline(times + start, centre + np.outer(shares, com_offset), (velocity, acceleration), end and end.centre)
-    return PostureSpline(times + start, q, (v, vd), end and end.posture), path
+    return PostureSpline(times + start, knots, (v, vd), end and end.posture), path
 
 
 @lru_cache
@@ -193,6 +202,8 @@ class Motion:
         self._preload_ramp = Ramp(0.0, 0.0, 0.0, 0.0)
         self.clock, self.passing = ReferenceClock(), False
         self._momentum_curves: dict[Segment, Spline] = {}
+        self._curves: dict[Segment, Curves] = {}
+        self._orientations: dict[SwingSpec, PatchOrientation] = {}
         self._arrivals = Arrivals(robot, settings)
         self._finder: TransitionFinder | None = None
         self._joints = {patch.limb: limb_joints(robot, patch.limb) for patch in robot.patches.values()}
@@ -264,7 +275,7 @@ class Motion:
         moving joints are not blocked; ``speed`` (n,) are the joint speeds.
         """
         reference = self.posture.sample(t)
-        if np.max(np.abs(q[7:] - reference.q[7:]), initial=0.0) <= BLOCKED_ERROR:
+        if max(map(abs, (q[7:] - reference.q[7:]).tolist()), default=0.0) <= BLOCKED_ERROR:
             return
         start, v, vd = (x.copy() for x in reference)
         guided_limbs = {self.robot.patches[patch].limb for patch in (*self.contacts, *self.limbs)}
@@ -290,7 +301,10 @@ class Motion:
 
     def distance_to(self, segment: Segment, t: float) -> float:
         """Return the largest offset of the posture reference from the start of a planned motion (m, rad)."""
-        return float(np.max(np.abs(self.robot.difference(segment.q[0], self.posture.sample(t).q))))
+        reference = self.posture.sample(t)
+        offset = np.empty_like(reference.v)
+        difference(segment.q[0], reference.q, offset)
+        return float(np.abs(offset).max())
 
     def follow(self, segment: Segment, t: float, place: Callable[[str], Pose]) -> None:
         """Follow a planned motion from time t (s) on.
@@ -304,7 +318,9 @@ class Motion:
         self.set_force_reserve(None if timing is None else timing.kept, t)
         if segment.begin is not None:
             late = min(max(t - self.posture.end_time, 0.0), MAX_SKIPPED_SHARE * segment.time)
-        posture, centre = blended_curves(self.robot, segment, self.posture.sample(t), self.com.sample(t), t, late)
+        posture, centre = blended_curves(
+            segment, self.curves(segment), self.posture.sample(t), self.com.sample(t), t, late
+        )
         t -= late
         self.posture = posture if timing is None else TimedPath(posture, timing, t, self.clock)
         self.com = centre if timing is None else TimedPath(centre, timing, t, self.clock)
@@ -337,9 +353,10 @@ class Motion:
         """Compute the curves of a planned motion before the run: they are cached, and their kernels loaded."""
         if segment.law is not None:
             self.momentum_curve(segment)
-        posture, _ = blended_curves(self.robot, segment, self.posture.sample(0.0), self.com.sample(0.0), 0.0)
+        curves = self.curves(segment)
+        blended_curves(segment, curves, self.posture.sample(0.0), self.com.sample(0.0), 0.0)
         for course in segment.courses:
-            self._path(course, segment, posture, 0.0, (np.eye(3), ZERO), 0.0).sample(posture.start_time)
+            self._path(course, segment, curves[0], 0.0, (np.eye(3), ZERO), 0.0).sample(0.0)
 
     def set_force_reserve(self, kept: float | None, t: float) -> None:
         """Adapt grip limits and preloads from time t (s) on to a motion that keeps a fraction ``kept`` of its margins.
@@ -369,6 +386,12 @@ class Motion:
         """Return the fraction of the contact preloads that is commanded at time t (s)."""
         return self._preload_ramp.value(t)
 
+    def curves(self, segment: Segment) -> Curves:
+        """Return the cached curves of a segment, from the parameter 0 on."""
+        if segment not in self._curves:  # own ones: a sample writes into their workspace
+            self._curves[segment] = segment.posture.starting_at(0.0), segment.centre.starting_at(0.0)
+        return self._curves[segment]
+
     def momentum_curve(self, segment: Segment) -> Spline:
         """Return the cached `angular_momentum_along` of a segment."""
         if segment not in self._momentum_curves:
@@ -387,7 +410,10 @@ class Motion:
         begin, timing = posture.start_time, segment.law
         if course.lead == "own":
             assert end is not None
-            orientation = PatchOrientation(self.robot, course.patch, posture, start[0])
+            orientation = self._orientations.get(course)
+            if orientation is None or orientation.posture is not posture:
+                orientation = self._orientations[course] = PatchOrientation(self.robot, course.patch, posture)
+            orientation.start_from(start[0])
             path = LimbPath(start, end, course.lift, approach, self.timing, begin, segment.duration, ends, orientation)
         else:
             path = PosturePath(self.robot, course.patch, posture, start[1], end, ZERO, ZERO, self.timing, begin, ends)

@@ -372,10 +372,11 @@ class Stepping:
         self._ground = 0.0
         self._leg, self._weight = self.robot.scale.leg, self.robot.mass * GRAVITY
         self._least_depth = -MAX_OUTSIDE_M * self.robot.scale.sole
-        self._regions: dict[tuple[Contact, ...], SupportRegion | None] = {}
+        self._regions: dict[frozenset[Contact], SupportRegion | None] = {}
         # the support regions of all planned stances are computed before the first tick
         for contacts in (*(stance.contacts for stance in plan.stances), *(part.contacts for part in plan.segments)):
-            self._region(contacts)
+            if (region := self._region(contacts)) is not None:
+                assert region.edges.ndim == 2  # computed and kept, too
 
     def rehearse(self, terms: Terms, motion: Motion) -> None:
         """Look at the balance once without effect, to load the compiled kernel before the run."""
@@ -501,7 +502,7 @@ class Stepping:
 
     def _region(self, contacts: Sequence[Contact]) -> SupportRegion | None:
         """Return the cached support region of feet on nearly level supports; None for other contacts."""
-        key = tuple(contacts)
+        key = frozenset(contacts)  # plan and run list them in different orders
         if key not in self._regions:
             is_supported = contacts and self._are_level_feet(contacts)
             self._regions[key] = support_region(contacts, self.robot.mass) if is_supported else None

@@ -1,9 +1,11 @@
 """Trajectories of swing limbs: lift-swing-approach, along a posture motion, recovery step; patch orientation."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
+from mcplan.core.algebra.rotation import rotation_error
 from mcplan.core.motion import reference
 from mcplan.core.rigid_body.tree import workspace
 from mcplan.motion.rotation import rotation_vector
@@ -171,10 +173,13 @@ class LimbPath(PosePath):
         (R0, p0), (R1, p1) = start, end
         self._p = np.array(p0, float)
         self.end, self.start_time, self.tightness = (R1, p1), start_time, tightness
-        displacements = np.array([lift, p1 + approach - self._p - lift, -np.asarray(approach)], float)
-        angles = (0.0, float(np.linalg.norm(rotation_vector(R1 @ R0.T))), 0.0)
-        distances = np.linalg.norm(displacements, axis=1).tolist()
+        turned = rotation_vector(R1 @ R0.T)
+        angles = (0.0, math.sqrt(turned @ turned), 0.0)
         # Python floats: paths are created within control ticks, and arrays of three cost ten times as much
+        rise, offset = np.asarray(lift).tolist(), np.asarray(approach).tolist()
+        swing = [b + d - a - r for a, b, d, r in zip(self._p.tolist(), p1.tolist(), offset, rise, strict=True)]
+        displacements = rise, swing, [-d for d in offset]
+        distances = [math.sqrt(x * x + y * y + z * z) for x, y, z in displacements]
         T_lift, T_swing, T_approach = map(timing.duration, distances, angles)
         T_lift, T_approach = (max(T, timing.share * T_swing) if T > 0.0 else 0.0 for T in (T_lift, T_approach))
         swing_begin = (1 - timing.overlap) * T_lift if T_swing > 0.0 else 0.0
@@ -183,7 +188,7 @@ class LimbPath(PosePath):
         scale = max(1.0, least_duration / total) if total > 0.0 else 1.0
         self._T = [max(scale * T, 1e-9) for T in (T_lift, T_swing, T_approach)]
         self._begin = [start_time + scale * begin for begin in (0.0, swing_begin, approach_begin)]
-        self._pieces = np.column_stack([self._begin, self._T, displacements])
+        self._pieces = np.array([[t, T, *d] for t, T, d in zip(self._begin, self._T, displacements, strict=True)])
         self.duration = max(scale * total, least_duration)
         self.turn = turn or RotationTrajectory(R0, R1, self._T[1], start_time=self._begin[1])
 
@@ -377,17 +382,22 @@ class PatchOrientation(OrientationReference):
     ----------
     robot, patch : the robot, and the name of its patch.
     posture : whole-body reference.
-    start : (3,3) orientation of the patch when the reference begins.
     """
 
-    def __init__(self, robot: Robot, patch: str, posture: PostureSpline, start: np.ndarray):
+    def __init__(self, robot: Robot, patch: str, posture: PostureSpline):
         pose, scratch = np.zeros(24), (np.empty((4, 3, 3)), np.empty(24))
+        self.posture = posture
         self._arguments = (
             *robot.tree, *robot.frame(patch), workspace(robot.tree), *posture.arrays, *posture.workspace,
         )  # fmt: skip
         self._initial_error, self._scratch = np.zeros(3), scratch
         self.write(posture.start_time, pose)
-        self._initial_error = rotation_vector(start @ pose[:9].reshape(3, 3).T)
+        self._first = pose[:9]
+
+    def start_from(self, R: np.ndarray) -> "PatchOrientation":
+        """Set the orientation R (3,3) at the beginning; return the reference."""
+        rotation_error(np.ravel(R), self._first, np.empty(13), self._initial_error)
+        return self
 
     def write(self, t: float, pose: np.ndarray) -> None:
         """Write rotation and angular rates at time t to ``pose`` (24,)."""

@@ -85,7 +85,7 @@ def test_the_orientation_of_a_patch_goes_from_any_start_to_that_of_its_posture(h
     ends = [hrp2.random_configuration(seed) for seed in (1, 2)]
     posture = PostureSpline.to_rest(*ends, 2.0, start_time=1.0)
     start = Rotation.from_rotvec([0.6, -0.9, 0.4]).as_matrix() @ hrp2.frame_pose(ends[0], "left_hand")[:3, :3]
-    turn = PatchOrientation(hrp2, "left_hand", posture, start)
+    turn = PatchOrientation(hrp2, "left_hand", posture).start_from(start)
     np.testing.assert_allclose(turn.sample(1.0).value, start, atol=1e-9)
     for t in (3.0 - 1e-9, 3.0, 4.0):
         np.testing.assert_allclose(turn.sample(t).value, hrp2.frame_pose(ends[1], "left_hand")[:3, :3], atol=1e-6)

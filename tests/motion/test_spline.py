@@ -111,7 +111,7 @@ def test_a_posture_spline_of_a_turned_robot_is_the_turned_spline(robot, posture)
 def test_a_patch_turns_from_where_it_is_to_where_its_posture_has_it(robot, posture):
     X0, X1 = (robot.frame_pose(q, "left_sole")[:3, :3] for q in (posture.start, posture.end))
     tilted = robot.frame_pose(robot.integrate(posture.start, 0.02 * np.ones(robot.nv), 1.0), "left_sole")[:3, :3]
-    turn = PatchOrientation(robot, "left_sole", posture, tilted)
+    turn = PatchOrientation(robot, "left_sole", posture).start_from(tilted)
     assert np.linalg.norm(tilted - X0) > 0.01
     np.testing.assert_allclose(turn.sample(0.5).value, tilted, atol=1e-12)
     np.testing.assert_allclose(turn.sample(2.0).value, X1, atol=1e-12)

@@ -95,3 +95,15 @@ def test_a_nan_is_not_held(program):
     compiled.solve()
     compiled.set(q, np.nan)
     assert not hold(compiled) < 1.0
+
+
+def test_at_most_as_many_wrong_rows_as_exchanges_are_repaired():
+    x, c = cp.Variable(2 * warm_start.MAX_EXCHANGES), cp.Parameter(2 * warm_start.MAX_EXCHANGES)
+    compiled = compile_problem(cp.Problem(cp.Minimize(cp.sum_squares(x - c)), [x <= 0.5]))
+    for wrong in (warm_start.MAX_EXCHANGES, warm_start.MAX_EXCHANGES + 1):
+        compiled.set(c, np.zeros(x.size))
+        assert compiled.solve() == cp.OPTIMAL
+        compiled.set(c, np.where(np.arange(x.size) < wrong, 1.0, 0.0))
+        assert (hold(compiled) < 1e-12) == (wrong <= warm_start.MAX_EXCHANGES)
+        exchanged = np.count_nonzero(compiled._solver.sense)
+        assert exchanged == (wrong if wrong <= warm_start.MAX_EXCHANGES else 1)

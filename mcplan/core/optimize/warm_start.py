@@ -37,8 +37,9 @@ ROUNDING = 1e-11
 """Violation of a row that is no violation, whatever its length: many rows are met with equality but for rounding, and
 the length of a row takes as long as ten rows."""
 
-MAX_EXCHANGES = 10
-"""Largest number of exchanges of active rows. Nine of ten sets that can be repaired need one to three."""
+MAX_EXCHANGES = 12
+"""Largest number of exchanges of active rows, and thus of rows that may be wrong: an exchange drops at most one row and
+adds at most one. Nine of ten sets that can be repaired need one to three."""
 
 DEPENDENT_PIVOT = 1e-10
 """Smallest pivot of ``S``, relative to its diagonal; below this the active rows count as dependent."""
@@ -48,10 +49,10 @@ DEPENDENT_PIVOT = 1e-10
 def solve_with_active_set(program, work, theta, sense, multiplier):
     """Solve at ``theta``, from the active rows of ``sense`` on; return the largest residual, infinite if not solved.
 
-    Without a proof of convergence, but with few steps: the rows whose multiplier has the wrong sign leave the active
-    set, the most violated one enters it, and the QP is solved again (a primal-dual active-set method that adds one row
-    at a time, because several are often dependent). ``sense`` (rows,) int32 is that of ``recover.finish``, out: the
-    last active set; ``multiplier`` (rows,) is overwritten.
+    Without a proof of convergence, but with few steps: the row whose multiplier has the wrong sign and is the largest
+    leaves the active set, the most violated one enters it, and the QP is solved again. Several rows that enter at once
+    are often dependent, and rows that leave together mostly return one by one. ``sense`` (rows,) int32 is that of
+    ``recover.finish``, out: the last active set; ``multiplier`` (rows,) is overwritten.
     """
     sizes = section(program, lay.SIZES)
     free, rows = sizes[lay.FREE], sizes[lay.ROWS]
@@ -86,7 +87,10 @@ def solve_with_active_set(program, work, theta, sense, multiplier):
                 multiplier[i] = solution[first + count]
                 count += 1
         recover_variables(program, work)
-        if not _exchange_rows(program, work, K, sense, multiplier):
+        wrong_count = _exchange_rows(program, work, K, sense, multiplier)
+        if wrong_count > MAX_EXCHANGES:
+            return math.inf
+        if wrong_count == 0:
             recover_multipliers(program, work, multiplier)
             check(program, work)
             is_satisfied = part(program, work, lay.RESIDUAL)[INEQUALITY] <= MAX_VIOLATION
@@ -246,18 +250,23 @@ def _solve(K, solution):
 
 @jit
 def _exchange_rows(program, work, K, sense, multiplier):
-    """Drop the active rows with a multiplier of the wrong sign, add the most violated row; return whether any is."""
+    """Drop the active row with the largest multiplier of the wrong sign, and add the most violated row.
+
+    Return the number of such active rows or of violated rows, whichever is larger.
+    """
     values, x, z = part(program, work, lay.VALUES), part(program, work, lay.X), part(program, work, lay.Z)
     pointer, variable = section(program, lay.ROW_POINTER), section(program, lay.ELIMINATED_VARIABLE)
     position, reference = section(program, lay.ROW_POSITION), section(program, lay.ROW_REFERENCE)
     lower, upper = part(program, work, lay.ROW_LOWER), part(program, work, lay.ROW_UPPER)
-    is_changed, violated, side, largest, largest_length = False, -1, 0, PRIMAL_TOLERANCE, 1.0
+    dropped, drop_count, smallest = -1, 0, 0.0
+    violated, violated_count, side, largest, largest_length = -1, 0, 0, PRIMAL_TOLERANCE, 1.0
     for i in range(sense.size):
         if sense[i] & ACTIVE:
             signed_multiplier = -multiplier[i] if sense[i] & LOWER else multiplier[i]
             if sense[i] & FIXED == 0 and not signed_multiplier >= 0.0:
-                sense[i] = 0
-                is_changed = True
+                drop_count += 1
+                if not signed_multiplier >= smallest:
+                    dropped, smallest = i, signed_multiplier
             continue
         total = 0.0
         for k in range(pointer[i], pointer[i + 1]):
@@ -268,12 +277,16 @@ def _exchange_rows(program, work, K, sense, multiplier):
         if excess <= ROUNDING:
             continue
         length = _row_length(program, work, K, i)
+        if not excess <= PRIMAL_TOLERANCE * length:
+            violated_count += 1
         if not excess * largest_length <= largest * length:
             violated, largest, largest_length = i, excess, length
             side = LOWER if total < lower[i] else 0
+    if dropped >= 0:
+        sense[dropped] = 0
     if violated >= 0:
         sense[violated] = ACTIVE | side
-    return is_changed or violated >= 0
+    return max(drop_count, violated_count)
 
 
 @jit

@@ -231,6 +231,20 @@ def test_what_begins_late_goes_on_where_it_would_be_by_then(walk):
     assert np.linalg.norm(gone) < 1e-3
 
 
+def test_what_starts_from_the_references_follows_the_curves_made_before_the_run(walk):
+    """A first tick of a motion has no time to make them; from elsewhere they begin elsewhere."""
+    scenario, segment = walk.scenario, walk.segments[0]
+    for offset, is_kept in ((0.0, True), (0.01, False)):
+        q = walk.stances[0].q.copy()
+        q[7] += offset
+        motion = Motion(scenario.robot, scenario.environment, scenario.control_in("qp"), q)
+        motion.rehearse(segment)
+        prepared = motion.curves(segment)
+        motion.follow(segment, 0.0, lambda patch: (np.eye(3), np.zeros(3)))
+        assert (motion.posture.path is prepared[0]) == (motion.com.path is prepared[1]) == is_kept
+        np.testing.assert_allclose(motion.posture.sample(0.0).q, q, atol=1e-9)
+
+
 @pytest.mark.parametrize("off", [-1e-12, 0.0, 1e-12, 1e-3])
 def test_what_begins_late_at_a_knot_is_as_smooth_as_elsewhere(walk, off):
     """Through a knot that would follow within a picosecond the curve would lead with any speed."""
@@ -238,7 +252,7 @@ def test_what_begins_late_at_a_knot_is_as_smooth_as_elsewhere(walk, off):
     late = float(segment.times[1]) - off
     begin, com = segment.posture.sample(late), segment.centre.sample(late)
     pushed = com._replace(value=com.value + 0.01)
-    posture, centre = blended_curves(walk.scenario.robot, segment, begin, pushed, 0.0, late)
+    posture, centre = blended_curves(segment, (segment.posture, segment.centre), begin, pushed, 0.0, late)
     t = np.linspace(late, segment.duration, 200)
     assert max(np.abs(posture.sample(at).v).max() for at in t) < 2.0 * np.abs(segment.posture.sample(0.3).v).max()
     assert max(np.linalg.norm(centre.sample(at).velocity) for at in t) < 1.0

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.control.usual_tick import UsualTick
-from mcplan.core.whole_body.tick import DEPTH, SLIDING, turn_axes
+from mcplan.core.whole_body.tick import DEPTH, SLIDING, move_towards, turn_axes
 from mcplan.motion.spline import Spline
 from mcplan.sim.simulate import Simulation
 from tests import shared
@@ -79,6 +79,12 @@ def test_a_robot_that_slides_turns_or_falls_is_looked_at():
         bounds[:], usual._is_settled = (np.inf, watched, -np.inf), True
         assert usual.observe(q, v)
         assert usual._is_settled == settled
+
+
+def test_planned_forces_approach_their_targets():
+    forces, target = np.array([0.0, 100.0, -3.0]), np.array([40.0, 0.0, -3.0])
+    move_towards(forces, target, 0.25)
+    np.testing.assert_allclose(forces, [10.0, 75.0, -3.0])
 
 
 def test_axes_of_a_rolling_patch_turn_with_it():

@@ -108,8 +108,7 @@ def respond(
     for k in range(rolling.size):
         contact = contacts[rolling[k]]
         turn_axes(frames[contact[lay.CONTACT_FRAME]], axes[k], values[contact[lay.CONTACT_VALUES] + lay.AXES :])
-    for k in range(planned.size):
-        planned[k] += gain * (target[k] - planned[k])
+    move_towards(planned, target, gain)
     report[NEAR_ROWS] = avoid(
         shape_index, shape_size, shape_offset, vertices, graph, constants_real, constants_integer, constants_layout,
         state_real, state_integer, state_layout, q, v, tick,
@@ -139,6 +138,13 @@ def turn_axes(frame, axes, out):
             for k in range(3):
                 total += frame[FRAME_R + 3 * i + k] * axes[k, j]
             out[3 * i + j] = total
+
+
+@jit
+def move_towards(values, target, gain):
+    """Move values (k,) towards a target (k,) by a fraction of their distance, in place."""
+    for k in range(values.size):
+        values[k] += gain * (target[k] - values[k])
 
 
 @jit

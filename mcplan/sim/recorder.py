@@ -108,7 +108,7 @@ class RunRecorder:
     ) -> None:
         """Record one sample: the state at t, and torques and forces from t to t + dt.
 
-        The arrays of points are not copied.
+        Read-only arrays of points are not copied.
 
         Parameters
         ----------
@@ -134,8 +134,8 @@ class RunRecorder:
             forces_at_points = self._add_planned_points(wrenches, forces_at_points)
         if object_points is not None:
             forces_at_points = forces_at_points.joined(object_points)
-        self._labels.append(forces_at_points.labels)
-        self._values.append(forces_at_points.values)
+        self._labels.append(_kept(forces_at_points.labels))
+        self._values.append(_kept(forces_at_points.values))
         if self._used == BLOCK_ROWS:
             self._begin_block()
         k, self._used = self._used, self._used + 1
@@ -298,6 +298,11 @@ class RunRecorder:
 @lru_cache
 def _blank_points(count: int) -> PointForces:
     return PointForces(read_only(np.zeros((count, 2), np.int64)), read_only(np.zeros((count, 9))))
+
+
+def _kept(array: np.ndarray) -> np.ndarray:
+    """Return an array that its owner does not change."""
+    return array.copy() if array.flags.writeable else array
 
 
 class _PlannedPoints:

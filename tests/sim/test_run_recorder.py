@@ -150,6 +150,17 @@ def test_points_of_another_physics(plan):
     assert (found.value, found.where) == (pytest.approx(0.03), f"{run.record.links[3]} from t = 0.000 s")
 
 
+def test_a_physics_may_write_its_points_into_the_same_arrays_again(plan):
+    points = PointForces.of([1], [0], np.zeros((1, 3)), np.eye(3)[2:], np.zeros((1, 3)))
+    recorder, q, zero = RunRecorder(plan, 1e-3), plan.stances[0].q, np.zeros(plan.scenario.robot.nv)
+    for k in range(3):
+        points.labels[:, 0], points.values[:] = k, 10.0 * k
+        recorder.append(0.001 * k, q, zero, zero, zero[6:], None, {}, points, (), ("x", 0), 3)
+    run = recorder.finish()
+    assert run.point_link.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(run.point_force, 10.0 * np.arange(3.0)[:, None] * np.ones(3))
+
+
 def test_points_of_a_planned_contact_are_where_its_patch_takes_them(plan):
     """Turned and tilted bases: each point is the corner of the sole at the configuration of its sample."""
     rows = [plan.stances[0].q.copy() for _ in range(3)]

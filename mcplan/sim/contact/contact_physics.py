@@ -178,7 +178,7 @@ class ContactPhysics:
             raise SimulationFailed(f"the state of physics contact is not finite at t = {self.t:g} s", "not a number")
         wrench = self._wrench.copy()
         wrenches = {name: wrench[p] for name, p in self._touching.items()}
-        points = PointForces(self._labels, self._contacts.report[:count].copy())
+        points = PointForces(self._labels, read_only(self._contacts.report[:count].copy()))
         vd, tau_ext = self._vd.copy(), self._tau_ext.copy()
         return StepOutcome(vd, tau_ext, wrenches, points, self._touching_patches, None, wrench)
 

@@ -226,8 +226,8 @@ def _normal_force(normal: list[float], wrench: np.ndarray | None) -> float:
     """Return the component of a wrench's force along a normal (3,), N; of no wrench zero."""
     if wrench is None:
         return 0.0
-    x, y, z = wrench[:3].tolist()  # Python floats: of three numbers NumPy's overhead is ten times the product
-    return normal[0] * x + normal[1] * y + normal[2] * z
+    force = wrench.tolist()  # Python floats: of three numbers NumPy's overhead is ten times the product
+    return normal[0] * force[0] + normal[1] * force[1] + normal[2] * force[2]
 
 
 def _touchdown_pose(loaded: LoadedContact, frame: FrameTerms) -> Pose:

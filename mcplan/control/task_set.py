@@ -416,8 +416,8 @@ class _BodyReferences:
     def write(self, t: float, terms: Terms, motion: Motion) -> float:
         """Write the references at time t (s); return the capture-point error (m)."""
         self.prepare(motion)
-        self.set_time(t, motion)
-        return write_body(*self.arguments, self.clocks, terms.centroidal, self.ground, self.size, *self.outputs)
+        time = self.law_time(t, motion)
+        return write_body(*time, *self.arguments, terms.centroidal, self.ground, self.size, *self.outputs)
 
     def prepare(self, motion: Motion) -> None:
         """Set the arguments of the kernel for the present references and contacts."""
@@ -429,33 +429,26 @@ class _BodyReferences:
             self._contacts, self.ground = closed, lowest(closed)
 
     def law_time(self, t: float, motion: Motion) -> tuple[float, float, float]:
-        """Return the time in `law` at time t (s), and rate and change of the clock; set other clocks."""
+        """Return the first three arguments of the kernel at time t (s); set the clocks of references of their own."""
         if self._timing is not None:
             return self._timing.law_time(t)
-        self.set_time(t, motion)
-        return 0.0, 1.0, 0.0
-
-    def set_time(self, t: float, motion: Motion) -> None:
-        """Set the arguments of the kernel that change with time t (s)."""
-        if self._timing is not None:
-            self.clocks[:] = self._timing.at(t)
-        else:
-            self.clocks[:, 0] = t
-            for row, timing in self._timings.items():
-                self.clocks[row] = timing.at(t)
+        self.clocks[:, 0] = t
+        for row, timing in self._timings.items():
+            self.clocks[row] = timing.at(t)
         if isinstance(motion.com, Pendulum):
             self._com.position, self._com.velocity, self._com.acceleration = motion.com.sample(t)
+        return 0.0, 1.0, 0.0
 
     def _set(self, *references: Any) -> None:
-        """Set the arguments of the kernel up to the posture, and the timing of each reference."""
+        """Set the arguments of the kernel from the law to the clocks, and the timing of each reference."""
         self.clocks[:] = 0.0, 1.0, 0.0
         self._timings = {row: one.timing for row, one in enumerate(references) if hasattr(one, "timing")}
         first = self._timings.get(0)
         is_common = first is not None and len(self._timings) == 3 and all(map(first.agrees, self._timings.values()))
         self._timing = first if is_common else None
-        self.law = NO_LAW if self._timing is None else self._timing.law.arrays
+        law = NO_LAW if self._timing is None else self._timing.law.arrays
         com, momentum, posture = [getattr(reference, "path", reference) for reference in references]
         arrays = [
             NO_CURVE if curve is None or isinstance(curve, Pendulum) else curve.arrays for curve in (com, momentum)
         ]
-        self.arguments = (*arrays[0], *arrays[1], *posture.arrays, *posture.workspace)
+        self.arguments = *law, *arrays[0], *arrays[1], *posture.arrays, *posture.workspace, self.clocks

@@ -111,7 +111,7 @@ class UsualTick:
         planned, target = self._forces.arranged(tables.patches, tables.force_slices)
         rolling = tasks.held.rolling
         self._fixed = (
-            *body.law, body.clocks, *body.arguments, body.ground, body.size, *body.outputs,
+            *body.arguments, body.ground, body.size, *body.outputs,
             np.array([place.start for place in places]), target, self._forces.gain, *tasks.avoidance.arguments,
             *problem.kernel_arguments(planned, tasks.torque_steps), self._largest_error,
             np.array([tables.contacts.index(constraint) for constraint, _ in rolling], np.int64),

@@ -235,7 +235,7 @@ def scale_rates(rate, change, v, a):
 
 @jit
 def write_body(
-    com_times, com_lengths, com_coefficients, com_ends,
+    t_law, rate_law, change_law, law_times, law_pieces, law_end, com_times, com_lengths, com_coefficients, com_ends,
     momentum_times, momentum_lengths, momentum_coefficients, momentum_ends,
     times, lengths, linear, phi, start, end, end_velocity, scratch, q, v, vd,
     clocks, summary, ground, size, curve, com_task, momentum_task, trunk, posture_task,
@@ -246,6 +246,8 @@ def write_body(
 
     Parameters
     ----------
+    t_law, rate_law, change_law : time (s) in the time parameterization of all references, rate and change of the clock
+    law_times .. law_end : see ``sample_law``; without times ``clocks`` are given
     com_times .. com_ends : of the centre of mass, see ``sample_curve``; without pieces ``com_task`` keeps its reference
     momentum_times .. momentum_ends : of the angular momentum per path rate; without pieces it is zero
     times .. vd : of the posture, see ``sample_posture``
@@ -255,6 +257,11 @@ def write_body(
     com_task, momentum_task, posture_task : numbers of these tasks, see ``whole_body.tasks``
     trunk : (24,) pose reference, of which the orientation is written
     """
+    if law_times.size:
+        s, rate, change = sample_law(law_times, law_pieces, law_end, t_law)
+        for k in range(3):
+            clocks[k, 0], clocks[k, 1] = s, rate_law * rate
+            clocks[k, 2] = rate_law * rate_law * change + change_law * rate
     if com_lengths.size:
         sample_curve(com_times, com_lengths, com_coefficients, com_ends, clocks[0, 0], curve)
         scale_rates(clocks[0, 1], clocks[0, 2], curve[1], curve[2])

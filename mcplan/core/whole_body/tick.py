@@ -4,7 +4,7 @@ from mcplan.core.algebra.free_motion import largest_free_motion
 from mcplan.core.algebra.impedance import add_impedance
 from mcplan.core.jit import jit
 from mcplan.core.motion.balance import capture_point_depth, sliding_speeds
-from mcplan.core.motion.reference import sample_law, write_body
+from mcplan.core.motion.reference import write_body
 from mcplan.core.rigid_body.terms import FRAME_R, fill_terms
 from mcplan.core.whole_body import layout as lay
 from mcplan.core.whole_body.avoidance import avoid
@@ -63,13 +63,14 @@ def look(free, poses, free_index, bounds, summary, frames, index, B, normal, tur
 @jit
 def respond(
     tick, is_steady, last, torque, numbers, sent, shape_index, shape_size, shape_offset, vertices, graph, t_law,
-    rate_law, change_law, law_times, law_pieces, law_end, clocks, com_times, com_lengths, com_coefficients, com_ends,
+    rate_law, change_law, law_times, law_pieces, law_end, com_times, com_lengths, com_coefficients, com_ends,
     momentum_times, momentum_lengths, momentum_coefficients, momentum_ends, times, lengths, linear, phi, start, end,
-    end_velocity, posture_scratch, q_wanted, v_wanted, vd_wanted, ground, size, curve, com_task, momentum_task, trunk,
-    posture_task, places, target, gain, constants_real, constants_integer, constants_layout, state_real, state_integer,
-    state_layout, q, v, M, h, rows, summary, J, frames, inputs, layout, constants, tasks, contacts, values, planned,
-    rate, limits, lower, step, theta, scratch, basis, program, work, sense, multiplier, tolerance, first, max_residual,
-    residual, largest_error, rolling, axes, kp, kd, return_time, torque_limit, dt, expected_q, expected_v, report,
+    end_velocity, posture_scratch, q_wanted, v_wanted, vd_wanted, clocks, ground, size, curve, com_task,
+    momentum_task, trunk, posture_task, places, target, gain, constants_real, constants_integer, constants_layout,
+    state_real, state_integer, state_layout, q, v, M, h, rows, summary, J, frames, inputs, layout, constants, tasks,
+    contacts, values, planned, rate, limits, lower, step, theta, scratch, basis, program, work, sense, multiplier,
+    tolerance, first, max_residual, residual, largest_error, rolling, axes, kp, kd, return_time, torque_limit, dt,
+    expected_q, expected_v, report,
 ):  # fmt: skip
     """Write the references into their tasks, solve the program, and add joint impedance; return its status.
 
@@ -80,9 +81,7 @@ def respond(
     last, torque : (forces,), (n,) force unknowns and torques of the last solution
     numbers : out, solution, see ``solve.solve_tick``
     sent : (n,) out, torques to send; empty without joint impedance
-    t_law, rate_law, change_law : time (s) in the time parameterization of all references, rate and change of the clock
-    law_times .. law_end : see ``reference.sample_law``; without times ``clocks`` are given
-    clocks .. posture_task : see ``reference.write_body``
+    t_law .. posture_task : see ``reference.write_body``
     places : (4,) int64, see ``COM`` ..
     target, gain : (forces,) planned forces, which ``planned`` follows by the fraction ``gain`` per tick
     shape_index .. graph, constants_real .. state_layout : see ``avoidance.avoid``
@@ -91,15 +90,11 @@ def respond(
     kp .. expected_v : see ``impedance.add_impedance``
     report : (REPORTED,) out
     """
-    if law_times.size:
-        s, rate_s, change_s = sample_law(law_times, law_pieces, law_end, t_law)
-        for k in range(3):
-            clocks[k, 0], clocks[k, 1] = s, rate_law * rate_s
-            clocks[k, 2] = rate_law * rate_law * change_s + change_law * rate_s
     report[CAPTURE_ERROR] = write_body(
-        com_times, com_lengths, com_coefficients, com_ends, momentum_times, momentum_lengths, momentum_coefficients,
-        momentum_ends, times, lengths, linear, phi, start, end, end_velocity, posture_scratch, q_wanted, v_wanted,
-        vd_wanted, clocks, summary, ground, size, curve, com_task, momentum_task, trunk, posture_task,
+        t_law, rate_law, change_law, law_times, law_pieces, law_end, com_times, com_lengths, com_coefficients, com_ends,
+        momentum_times, momentum_lengths, momentum_coefficients, momentum_ends, times, lengths, linear, phi, start, end,
+        end_velocity, posture_scratch, q_wanted, v_wanted, vd_wanted, clocks, summary, ground, size, curve, com_task,
+        momentum_task, trunk, posture_task,
     )  # fmt: skip
     _copy(com_task, values, places[COM])
     _copy(momentum_task, values, places[MOMENTUM])

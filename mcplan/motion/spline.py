@@ -130,11 +130,9 @@ class Spline:
         self._set_arrays(times, lengths, coefficients, np.array(ends))
 
     def _set_arrays(self, times: np.ndarray, *others: np.ndarray) -> None:
-        """Set the arguments of the kernel, with an empty cache of samples."""
-        self._sample: ReferenceSample | None
+        """Set the arguments of the kernel."""
         self.times, self.start_time, self.end_time = times, float(times[0]), float(times[-1])
-        self.arrays, self._sample = (times, *others), None
-        self._time = float("nan")
+        self.arrays = times, *others
 
     def part(self, columns: np.ndarray) -> "Spline":
         """Return the curve of some coordinates."""
@@ -173,12 +171,10 @@ class Spline:
         return ReferenceSample(out[:, 0], out[:, 1], out[:, 2])
 
     def sample(self, t: float) -> ReferenceSample:
-        """Return the reference at time t. Do not modify the arrays."""
-        if t != self._time or self._sample is None:
-            out = np.empty((3, self.values.shape[1]))
-            sample_curve(*self.arrays, t, out)
-            self._sample, self._time = ReferenceSample(out[0], out[1], out[2]), t
-        return self._sample
+        """Return the reference at time t."""
+        out = np.empty((3, self.values.shape[1]))
+        sample_curve(*self.arrays, t, out)
+        return ReferenceSample(out[0], out[1], out[2])
 
 
 class PostureSpline:
@@ -256,7 +252,6 @@ class PostureSpline:
             *linear.arrays[:3], self._phi.coefficients, self._R, self.end, self._end_velocity,
         )  # fmt: skip
         self.workspace = np.empty(3 * nv + 9), np.empty(nv + 1), np.empty(nv), np.empty(nv)
-        self._time, self._sample = float("nan"), PostureSample(*self.workspace[1:])
 
     def starting_at(self, t: float) -> "PostureSpline":
         """Return this curve, which begins at time 0, shifted in time to begin at t (s)."""
@@ -266,12 +261,7 @@ class PostureSpline:
         return curve
 
     def sample(self, t: float) -> PostureSample:
-        """Return the reference at time t. Do not modify the arrays."""
-        if t != self._time:
-            self._sample, self._time = self._compute(t), t
-        return self._sample
-
-    def _compute(self, t: float) -> PostureSample:
+        """Return the reference at time t."""
         nv = len(self.start) - 1
         q, v, vd = np.empty(nv + 1), np.empty(nv), np.empty(nv)
         sample_posture(*self.arrays, t, self.workspace[0], q, v, vd)

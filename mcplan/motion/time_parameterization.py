@@ -189,22 +189,9 @@ class TimedPath:
     ):
         self.path, self.law, self.start_time = path, law, start_time
         self.timing = PathTiming(law, start_time, clock)
-        self._time, self._sample = float("nan"), None
 
     def sample(self, t: float) -> Any:
         """Return the reference at time t, of the sample type of the path; the end is held."""
-        if t != self._time or self._sample is None:
-            self._time, self._sample = t, self._compute(t)
-        return self._sample
-
-    def write(self, t: float, pose: np.ndarray) -> float:
-        """Write the reference of a limb at time t to ``pose`` (24,), see `PosePath.write`; return the tightness."""
-        s, rate, change = self.timing.at(t)
-        tightness = self.path.write(s, pose)  # type: ignore[union-attr]
-        scale_pose_rates(rate, change, pose)
-        return tightness
-
-    def _compute(self, t: float) -> Any:
         s, rate, change = self.timing.at(t)
         x = self.path.sample(s)
         if isinstance(x, PoseSample):
@@ -212,6 +199,13 @@ class TimedPath:
             return PoseSample(x.R, x.p, rate * v, rate * rate * a + change * v, x.tightness)
         value, v, a = x
         return type(x)(value, rate * v, rate * rate * a + change * v)
+
+    def write(self, t: float, pose: np.ndarray) -> float:
+        """Write the reference of a limb at time t to ``pose`` (24,), see `PosePath.write`; return the tightness."""
+        s, rate, change = self.timing.at(t)
+        tightness = self.path.write(s, pose)  # type: ignore[union-attr]
+        scale_pose_rates(rate, change, pose)
+        return tightness
 
     @property
     def end(self) -> Pose:

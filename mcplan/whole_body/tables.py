@@ -138,7 +138,6 @@ class BoundTables:
         self._limit_arrays = np.zeros((limit_rows, int(structure.layout[lay.NV]))), np.zeros(limit_rows)
         self.limits: tuple[Array, Array] = self._limit_arrays
         self.torque_band: tuple[Array, Array] = NO_BAND
-        self._steps: tuple[Any, Array] = NO_BAND  # half width of the interval, as it was given and for the kernel
         self.scratch = np.zeros((7, max(forces, int(structure.layout[lay.CONTACT_ROWS]), qp_fill.SCRATCH)))
         self.patches = tuple(c.patch for c in contacts)
         layout, self._joints = structure.layout, int(structure.layout[lay.ACTUATED])
@@ -186,13 +185,10 @@ class BoundTables:
         if band is None:
             self.torque_band = NO_BAND
             return
-        torque, step = np.ascontiguousarray(band.torque, float), band.step
+        torque = np.ascontiguousarray(band.torque, float)
         if torque.shape != (self._joints,):
             raise InputError(f"torque_band.torque has the shape {torque.shape}, expected ({self._joints},)")
-        if step is not self._steps[0]:
-            is_complete = _is_readable(step) and step.shape == (self._joints,)
-            self._steps = step, step if is_complete else np.array(np.broadcast_to(step, self._joints), float)
-        self.torque_band = torque, self._steps[1]
+        self.torque_band = torque, np.array(np.broadcast_to(band.step, self._joints), float)
 
     def fill(self) -> int:
         """Fill the parameters of the program; return the status of ``qp_fill.fill``."""

@@ -114,6 +114,11 @@ class HeldContacts:
             self._bound_free_motion([entry for entry in entries if entry.has_free_direction], terms)
         return constraints
 
+    def turn_axes(self, terms: Terms) -> None:
+        """Turn the axes of rolling patches with them, as `fill` does; the kernel of a usual tick has its own."""
+        for constraint, contact in self.rolling:
+            constraint.axes = contact.axes_at(terms.frame(contact.patch).R)
+
     def _bound_free_motion(self, free: Sequence[_ClosedContact], terms: Terms) -> None:
         """Set the present poses of contacts with free directions, from which their motion is bounded."""
         if not is_unchanged(free, self._free):

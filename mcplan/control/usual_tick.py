@@ -183,6 +183,7 @@ class UsualTick:
         self.torque = sent if self._impedance else solution.tau
         if status != SOLVED:
             self.torque = None
+            tasks.held.turn_axes(self._terms)  # relaxed programs are filled from the constraints
             self._avoidance.near_count = int(near_count)
             tasks.bound_torques(is_bounded and self.balance_error <= self._largest_error)
         answer = self._problem.conclude(status, solution, tasks.tasks, start)

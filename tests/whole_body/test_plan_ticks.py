@@ -42,8 +42,7 @@ def compare_ticks(plan, physics, every, ticks=None):
         last, torque = tasks.previous.unknowns, tasks.previous.tau
         solution = respond(tick, t, is_steady)
         if simulation.index % every == 0 and solution is not None:
-            for constraint, contact in tasks.held.rolling:
-                constraint.axes = contact.axes_at(terms.frame(contact.patch).R)
+            tasks.held.turn_axes(terms)
             planned = simulation.controller.planned_forces.references
             is_bounded = tasks.bounds_torques(is_steady) and tick.balance_error <= tick._largest_error
             band = TorqueBand(torque, tasks.torque_steps) if is_bounded else None

@@ -41,6 +41,15 @@ def planned_up_to(name: str, added: str) -> Plan:
     return complete_sequence(load_scenario(name, {"simulation.dt": 0.002, "stances": items[: last + 1]}))
 
 
+def simulated(plan: Plan) -> tuple[Simulation, int]:
+    """Simulate a plan to its end; return the simulation, and how many programs were declared before it."""
+    simulation = Simulation(plan)
+    declared = len(simulation.controller.tasks.pool)
+    while simulation.step() is not None:
+        pass
+    return simulation, declared
+
+
 @cache
 def swaying() -> Run:
     """Let HRP-2 shift its weight from one foot to the other, at 200 Hz."""

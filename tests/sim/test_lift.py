@@ -12,7 +12,7 @@ from mcplan.planning.plan_file import load_plan, save_plan
 from mcplan.planning.planner import plan
 from mcplan.planning.sequence import complete_sequence
 from mcplan.scenario.load import load_scenario
-from mcplan.sim.simulate import Simulation, simulate
+from mcplan.sim.simulate import simulate
 from tests import shared
 
 HANDS = ("left_hand", "right_hand")
@@ -27,11 +27,7 @@ def lift():
 @pytest.fixture(scope="module")
 def simulation(lift):
     """From the hands on the box to the box on the other shelf, with the number of programs before it."""
-    simulation = Simulation(Plan(lift.scenario, lift.stances[2:6]))
-    declared = len(simulation.controller.tasks.pool)
-    while simulation.step() is not None:
-        pass
-    return simulation, declared
+    return shared.simulated(Plan(lift.scenario, lift.stances[2:6]))
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ from mcplan.planning.plan_file import load_plan, save_plan
 from mcplan.planning.planner import plan
 from mcplan.record.run import Run
 from mcplan.scenario.load import check_file, load_scenario
-from mcplan.sim.simulate import Simulation
 from tests import shared
 
 
@@ -26,11 +25,7 @@ def whole():
 @pytest.fixture(scope="module")
 def simulation(whole):
     """From the hands on the box to the end of the first stroke, with the number of programs before it."""
-    simulation = Simulation(Plan(whole.scenario, whole.stances[3:5]))
-    declared = len(simulation.controller.tasks.pool)
-    while simulation.step() is not None:
-        pass
-    return simulation, declared
+    return shared.simulated(Plan(whole.scenario, whole.stances[3:5]))
 
 
 @pytest.fixture(scope="module")
